@@ -1,0 +1,4 @@
+#include MEZZO_ALL_HEADERS
+
+int two();
+int two() { return 2; }
