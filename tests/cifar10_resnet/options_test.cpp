@@ -1,0 +1,133 @@
+#include "../../examples/cifar10_resnet/options.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+using namespace cifar10;
+
+namespace {
+
+Options parse(std::vector<const char*> words) {
+  words.insert(words.begin(), "cifar10_resnet");
+  Options options;
+  REQUIRE(parse_options(static_cast<int>(words.size()), words.data(), "/embedded", options));
+  return options;
+}
+std::string refusal(std::vector<const char*> words) {
+  words.insert(words.begin(), "cifar10_resnet");
+  Options options;
+  try {
+    parse_options(static_cast<int>(words.size()), words.data(), "/embedded", options);
+  } catch (const OptionError& error) {
+    const std::string text = error.what();
+    CHECK_MESSAGE(text.find('\n') == std::string::npos, "one line: ", text);
+    return text;
+  }
+  FAIL("not refused");
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("without_options_one_float16_run_on_the_embedded_images") {
+  const Options options = parse({});
+  CHECK(options.precisions == std::vector{Precision::float16});
+  CHECK(!options.compare);
+  CHECK(options.train_files == std::vector<std::filesystem::path>{"/embedded/train_sample2000.bin"});
+  CHECK(options.test_files == std::vector<std::filesystem::path>{"/embedded/test_first1000.bin"});
+}
+
+TEST_CASE("every_option_reaches_its_field") {
+  const Options o = parse({"--compare", "bfloat16,float32", "--scaling", "none", "--device", "cuda", "--depth", "20",
+                           "--epochs", "3", "--batch", "7", "--accumulate", "2", "--max-steps", "9", "--lr", "0.25",
+                           "--momentum", "0.5", "--weight-decay", "0.125", "--clip", "2", "--seed", "18446744073709551615",
+                           "--no-augment", "--train", "a", "b", "--test", "c", "--verify", "--output", "out",
+                           "--expect-accuracy", "35", "--expect-gap", "4"});
+  CHECK(o.precisions == std::vector{Precision::bfloat16, Precision::float32});
+  CHECK(o.compare);
+  CHECK(o.scaling == Scaling::none);
+  CHECK(o.device == Device::cuda);
+  CHECK(o.depth == 20);
+  CHECK(o.epochs == 3);
+  CHECK(o.batch == 7);
+  CHECK(o.accumulate == 2);
+  CHECK(o.max_steps == 9);
+  CHECK(o.learning_rate == .25f);
+  CHECK(o.momentum == .5f);
+  CHECK(o.weight_decay == .125f);
+  CHECK(o.clip == 2.f);
+  CHECK(o.seed == ~std::uint64_t{0});
+  CHECK(!o.augment);
+  CHECK(o.train_files == std::vector<std::filesystem::path>{"a", "b"});
+  CHECK(o.test_files == std::vector<std::filesystem::path>{"c"});
+  CHECK(o.verify);
+  CHECK(o.output == "out");
+  CHECK(o.expected_accuracy == 35.f);
+  CHECK(o.expected_gap == 4.f);
+  // A field added to Options breaks this line until it is tested above.
+  [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, p, q, r, s, t, u, v] = o;
+}
+
+TEST_CASE("every_precision_can_be_named") {
+  CHECK(parse({"--precision", "float32"}).precisions == std::vector{Precision::float32});
+  CHECK(parse({"--precision", "float16"}).precisions == std::vector{Precision::float16});
+  CHECK(parse({"--precision", "bfloat16"}).precisions == std::vector{Precision::bfloat16});
+  CHECK(parse({"--compare", "float32,float16,bfloat16"}).precisions.size() == 3);
+}
+
+TEST_CASE("data_names_the_six_official_files") {
+  const Options o = parse({"--data", "/d"});
+  CHECK(o.train_files == std::vector<std::filesystem::path>{"/d/data_batch_1.bin", "/d/data_batch_2.bin", "/d/data_batch_3.bin",
+                                                            "/d/data_batch_4.bin", "/d/data_batch_5.bin"});
+  CHECK(o.test_files == std::vector<std::filesystem::path>{"/d/test_batch.bin"});
+  CHECK(refusal({"--data", "/d", "--train", "a"}) == "--train excludes --data");
+}
+
+TEST_CASE("a_count_of_0_or_below_or_not_whole_or_too_large_is_refused_with_its_value") {
+  for (const char* option : {"--batch", "--epochs", "--accumulate", "--max-steps"})
+    for (const char* value : {"0", "-1", "1.5", "65537", "4294967297", "99999999999999999999", "ten", "1e3", "0x10", " 5"})
+      CHECK(refusal({option, value}) ==
+            std::string(option) + ": must be a whole number from 1 to 65536, got " + value);
+}
+
+TEST_CASE("a_real_number_outside_its_range_is_refused_with_its_value") {
+  for (const char* option : {"--lr", "--weight-decay", "--clip"})
+    for (const char* value : {"-0.1", "nan", "inf", "1e99", "x"})
+      CHECK(refusal({option, value}) == std::string(option) + ": must be a finite number, at least 0, got " + value);
+  for (const char* value : {"1", "-0.5", "nan"})
+    CHECK(refusal({"--momentum", value}) == std::string("--momentum: must be in [0, 1), got ") + value);
+  CHECK(refusal({"--expect-accuracy", "101"}) == "--expect-accuracy: must be a percentage from 0 to 100, got 101");
+}
+
+TEST_CASE("a_wrong_name_is_refused_with_the_right_ones") {
+  CHECK(refusal({"--precision", "half"}) == "--precision: must be float32, float16 or bfloat16, got half");
+  CHECK(refusal({"--precision", "1"}) == "--precision: must be float32, float16 or bfloat16, got 1");
+  CHECK(refusal({"--compare", "float32,tf32"}) == "--compare: must be float32, float16 or bfloat16, got tf32");
+  CHECK(refusal({"--device", "gpu"}) == "--device: must be host or cuda, got gpu");
+  CHECK(refusal({"--scaling", "on"}) == "--scaling: must be auto, dynamic or none, got on");
+  CHECK(refusal({"--depth", "9"}) == "--depth: must be 8, 18 or 20, got 9");
+}
+
+TEST_CASE("a_precision_compared_with_itself_is_refused") {
+  CHECK(refusal({"--compare", "float16,float16"}) == "--compare: each precision at most once, got float16 twice");
+}
+
+TEST_CASE("unknown_options_missing_values_and_contradictions_are_refused") {
+  CHECK(refusal({"--bacth", "5"}).find("--bacth") != std::string::npos);
+  CHECK(refusal({"stray"}).find("stray") != std::string::npos);
+  CHECK(refusal({"--batch"}).find("--batch") != std::string::npos);
+  CHECK(refusal({"--precision", "float32", "--compare", "float16"}).find("excludes") != std::string::npos);
+}
+
+TEST_CASE("a_step_larger_than_the_training_set_is_refused") {
+  Options options;
+  options.batch = 50;
+  options.accumulate = 4;
+  check_batch(options, 200);
+  CHECK_THROWS_WITH_AS(check_batch(options, 199),
+                       "--batch: batch times accumulate must be at most the 199 training images, got 50 * 4", OptionError);
+  options.batch = options.accumulate = 65536;
+  CHECK_THROWS_AS(check_batch(options, 199), OptionError);   // 2^32 does not wrap to 0
+}

@@ -1,0 +1,228 @@
+#include "../../examples/cifar10_resnet/report.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <sstream>
+#include <string>
+
+#include <mezzo/executor/host.hpp>
+
+#include "temporary_folder.hpp"
+
+using namespace cifar10;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string contents(const fs::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+Result example(const char* name, std::uint64_t activations, float accuracy) {
+  Result result;
+  result.name = name;
+  result.complete = true;
+  result.steps = 400;
+  result.skipped = 2;
+  result.images_per_second = 250.;
+  result.seconds = 80.;
+  result.final_scale = 131072.f;
+  result.loss = 1.25f;
+  result.test_accuracy = accuracy;
+  result.flushed = Flushed{12.5, .25, 65536.f};
+  result.bytes[Use::activations] = activations;
+  result.bytes[Use::weights] = 1000;
+  return result;
+}
+
+std::string refusal(const fs::path& folder) {
+  try {
+    Output output(folder, {"float16"});
+  } catch (const OutputError& error) {
+    const std::string text = error.what();
+    CHECK(text.find('\n') == std::string::npos);
+    return text;
+  }
+  FAIL("not refused");
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("storage_hands_out_zeroed_memory_and_counts_its_bytes_by_use") {
+  Storage storage{mezzo::HostExecutor{}};
+  const auto a = storage.take<float>(Use::weights, 10);
+  const auto b = storage.take<std::uint16_t>(Use::activations, 7);
+  storage.take<float>(Use::weights, 1);
+  storage.count(Use::optimizer, 123);
+  storage.take<float>(Use::workspace, 0);
+  CHECK(a.size() == 10);
+  CHECK(b.size() == 7);
+  for (const float value : a) CHECK(value == 0.f);
+  for (const auto value : b) CHECK(value == 0);
+  Bytes expected;
+  expected[Use::weights] = 44;
+  expected[Use::activations] = 14;
+  expected[Use::optimizer] = 123;
+  CHECK(storage.bytes() == expected);
+}
+
+TEST_CASE("the_curves_have_a_row_a_step_and_an_accuracy_where_an_epoch_ends") {
+  TemporaryFolder folder;
+  Output output(folder.path / "new" / "folder", {"float16"});
+  output.start("float16");
+  Step step{.step = 1, .epoch = 1, .loss = 2.5f, .train_accuracy = 12.5f, .learning_rate = .1f, .scale = 65536.f,
+            .skipped = 1, .images_per_second = 300.25, .test_accuracy = {}};
+  output.add(step);
+  step.step = 2;
+  step.loss = std::numeric_limits<float>::infinity();
+  step.test_accuracy = 35.5f;
+  output.add(step);
+  CHECK(contents(folder.path / "new" / "folder" / "float16.csv") ==
+        "step,epoch,loss,train_accuracy,learning_rate,scale,skipped,images_per_second,test_accuracy\n"
+        "1,1,2.5,12.50,0.1,65536,1,300.2,\n"
+        "2,1,inf,12.50,0.1,65536,1,300.2,35.5\n");
+}
+
+TEST_CASE("a_new_run_replaces_the_curves_of_the_one_before") {
+  TemporaryFolder folder;
+  Output output(folder.path, {"float16"});
+  output.start("float16");
+  output.add({.step = 1, .test_accuracy = {}});
+  output.start("float16");
+  std::size_t lines = 0;
+  for (const char c : contents(folder.path / "float16.csv")) lines += c == '\n';
+  CHECK(lines == 1);
+}
+
+TEST_CASE("proving_that_files_can_be_written_leaves_what_they_held") {
+  TemporaryFolder folder;
+  folder.write("float16.csv", "old curves");
+  folder.write("table.md", "old table");
+  const Output output(folder.path, {"float16"});
+  CHECK(contents(folder.path / "float16.csv") == "old curves");
+  CHECK(contents(folder.path / "table.md") == "old table");
+}
+
+TEST_CASE("an_unwritable_place_is_refused_before_anything_is_computed") {
+  TemporaryFolder folder;
+  const auto file = folder.write("file", "x");
+  CHECK(contains(refusal(file), "file: must be a folder that can be made"));
+  CHECK(contains(refusal(file / "below"), "below: must be a folder that can be made: Not a directory"));
+  CHECK(contains(refusal(""), "must be a folder that can be made"));
+  CHECK(contains(refusal("/proc/results"), "/proc/results: must be a folder that can be made"));
+  fs::create_directories(folder.path / "taken" / "float16.csv");   // a folder where a file must be
+  CHECK(contains(refusal(folder.path / "taken"), "float16.csv: cannot be written: Is a directory"));
+  fs::create_directory(folder.path / "locked");
+  fs::permissions(folder.path / "locked", fs::perms::owner_read | fs::perms::owner_exec);
+  const bool root = ::geteuid() == 0;   // root writes everywhere: be somebody else meanwhile
+  if (root) REQUIRE(::seteuid(65534) == 0);
+  std::string text;
+  try {
+    text = refusal(folder.path / "locked");
+  } catch (...) {
+    if (root) REQUIRE(::seteuid(0) == 0);
+    throw;
+  }
+  if (root) REQUIRE(::seteuid(0) == 0);
+  CHECK(contains(text, "Permission denied"));
+}
+
+TEST_CASE("a_full_disk_is_an_error_and_not_a_silent_loss") {
+  TemporaryFolder folder;
+  fs::create_symlink("/dev/full", folder.path / "float16.csv");
+  Output output(folder.path, {"float16"});
+  const auto write = [&] {
+    output.start("float16");
+    output.add({.step = 1, .test_accuracy = {}});
+  };
+  CHECK_THROWS_WITH_AS(write(), doctest::Contains("float16.csv: cannot be written: No space left on device"), OutputError);
+
+  folder.write("table.md", "old table");
+  fs::create_symlink("/dev/full", folder.path / "table.md.new");
+  CHECK_THROWS_AS(output.write("table.md", "new table"), OutputError);
+  CHECK(contents(folder.path / "table.md") == "old table");
+}
+
+TEST_CASE("a_written_file_replaces_the_old_one_whole") {
+  TemporaryFolder folder;
+  const Output output(folder.path, {});
+  output.write("table.md", "first");
+  output.write("table.md", "second");
+  CHECK(contents(folder.path / "table.md") == "second");
+  CHECK(!fs::exists(folder.path / "table.md.new"));
+}
+
+TEST_CASE("the_table_shows_each_run_and_its_ratio_to_float32") {
+  const auto a = example("float32", 2'000'000, 40.f), b = example("float16", 1'000'000, 39.5f);
+  const std::string text = table({a, b});
+  CHECK(contains(text, "float32 |"));
+  CHECK(contains(text, "| bytes of activations "));
+  CHECK(contains(text, " 2,000,000 |"));
+  CHECK(contains(text, " 1,000,000 (0.5 x) |"));
+  CHECK(contains(text, " 250.0 (1 x) |"));
+  CHECK(contains(text, " 40.0 |"));
+  CHECK(contains(text, " 39.5 (-0.5) |"));
+  CHECK(contains(text, " 131072 |"));
+  CHECK(contains(text, " 12.500 |"));
+  CHECK(contains(text, " 0.250 (scale 65536) |"));
+  std::size_t width = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line); width = line.size())
+    if (width != 0) CHECK(line.size() == width);
+}
+
+TEST_CASE("without_a_float32_run_the_table_has_no_ratios") {
+  const std::string text = table({example("float16", 1000, 39.f), example("bfloat16", 1000, 38.f)});
+  CHECK(!contains(text, " x)"));
+  CHECK(!contains(text, "(-"));
+}
+
+TEST_CASE("an_interrupted_run_is_marked_and_lacks_what_it_did_not_measure") {
+  Result result = example("float16", 1000, 39.f);
+  result.complete = false;
+  result.test_accuracy.reset();
+  result.flushed.reset();
+  const std::string text = table({result});
+  CHECK(contains(text, "400 (interrupted)"));
+  CHECK(contains(text, "| test accuracy, %"));
+  CHECK(contains(text, " - |"));
+  CHECK(to_json(result)["test_accuracy_percent"].is_null());
+  CHECK(!to_json(result).contains("gradients_lost_in_float16_percent"));
+}
+
+TEST_CASE("every_field_of_a_result_stands_in_the_json") {
+  Result result = example("float16", 1000, 39.f);
+  std::uint64_t value = 10;
+  for (const Use use : all_uses) result.bytes[use] = ++value;
+  const auto json = nlohmann::json::parse(to_json(result).dump());
+  CHECK(json["name"] == "float16");
+  CHECK(json["complete"] == true);
+  CHECK(json["steps"] == 400);
+  CHECK(json["skipped_steps"] == 2);
+  CHECK(json["images_per_second"] == 250.);
+  CHECK(json["training_seconds"] == 80.);
+  CHECK(json["final_scale"] == 131072.);
+  CHECK(json["last_loss"] == 1.25);
+  CHECK(json["test_accuracy_percent"] == 39.);
+  CHECK(json["gradients_lost_in_float16_percent"]["without_scale"] == 12.5);
+  CHECK(json["gradients_lost_in_float16_percent"]["with_scale"] == .25);
+  CHECK(json["gradients_lost_in_float16_percent"]["scale"] == 65536.);
+  value = 10;
+  for (const Use use : all_uses) CHECK(json["bytes"][name_of(use)] == ++value);
+  // A field added to Result breaks this line until it is tested above.
+  [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k] = result;
+}
+
+TEST_CASE("numbers_are_grouped_by_thousands") {
+  CHECK(grouped(0) == "0");
+  CHECK(grouped(999) == "999");
+  CHECK(grouped(1000) == "1,000");
+  CHECK(grouped(1234567) == "1,234,567");
+  CHECK(grouped(18446744073709551615u) == "18,446,744,073,709,551,615");
+}
