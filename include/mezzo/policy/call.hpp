@@ -1,0 +1,118 @@
+#pragma once
+// Calls a function with its arguments cast as the op's rule asks.
+
+#include <mezzo/numeric/convert.hpp>
+#include <mezzo/policy/cast_types.hpp>
+
+namespace mezzo {
+
+namespace detail {
+
+template <class T, class To>
+struct Rebound;  // a container of values, its values replaced
+template <template <class...> class Container, class... Old, class... New>
+struct Rebound<Container<Old...>, TypeList<New...>> {
+  using identity = stdlib::type_identity<Container<New...>>;
+};
+template <template <class, stdlib::size_t> class Array, class Old, stdlib::size_t N, class New, class... Same>
+struct Rebound<Array<Old, N>, TypeList<New, Same...>> {
+  using identity = stdlib::type_identity<Array<New, N>>;
+};
+
+template <stdlib::size_t I, class Tuple>
+MEZZO_HOST_DEVICE constexpr decltype(auto) member(Tuple&& tuple) {
+  if constexpr (requires { tuple.template get<I>(); }) {
+    return static_cast<Tuple&&>(tuple).template get<I>();
+  } else {
+    return get<I>(static_cast<Tuple&&>(tuple));  // found beside the tuple
+  }
+}
+
+/// The shape of an argument after the cast; `Caster::type<T>` is what a value of type `T` becomes.
+template <class Caster, class T>
+constexpr auto cast_shape() {
+  using V = stdlib::remove_cvref_t<T>;
+  if constexpr (Element<V>) {
+    return stdlib::type_identity<typename Caster::template type<V>>{};
+  } else if constexpr (TupleLike<V>) {
+    return []<stdlib::size_t... I>(stdlib::index_sequence<I...>) {
+      return typename Rebound<
+        V, TypeList<typename decltype(cast_shape<Caster, tuple_element_t<I, V>>())::type...>>::identity{};
+    }(stdlib::make_index_sequence<tuple_size<V>::value>{});
+  } else if constexpr (OptionalLike<V>) {
+    using Inner = typename decltype(cast_shape<Caster, typename V::value_type>())::type;
+    return typename Rebound<V, TypeList<Inner>>::identity{};
+  } else {
+    return stdlib::type_identity<T>{};
+  }
+}
+
+/// True where every element type in the list stays what it is.
+template <class Caster, class List>
+inline constexpr bool keeps = true;
+template <class Caster, class... Types>
+inline constexpr bool keeps<Caster, TypeList<Types...>> = (stdlib::is_same_v<typename Caster::template type<Types>, Types> && ...);
+
+/// The argument as the function receives it: itself where nothing changes, a converted copy otherwise.
+template <class Caster, class Arg>
+MEZZO_HOST_DEVICE constexpr decltype(auto) cast_argument(Arg&& arg) {
+  using V = stdlib::remove_cvref_t<Arg>;
+  if constexpr (keeps<Caster, elements_of_all_t<V>>) {
+    return static_cast<Arg&&>(arg);
+  } else if constexpr (Element<V>) {
+    return convert<typename Caster::template type<V>>(V(arg));
+  } else if constexpr (TupleLike<V>) {
+    return [&]<stdlib::size_t... I>(stdlib::index_sequence<I...>) {
+      using To = typename decltype(cast_shape<Caster, V>())::type;
+      return To{cast_argument<Caster>(member<I>(static_cast<Arg&&>(arg)))...};
+    }(stdlib::make_index_sequence<tuple_size<V>::value>{});
+  } else if constexpr (OptionalLike<V>) {
+    using To = typename decltype(cast_shape<Caster, V>())::type;
+    return arg.has_value() ? To(cast_argument<Caster>(*static_cast<Arg&&>(arg))) : To();
+  } else {
+    static_assert(!NumberData<V>,
+      "autocast: the elements of this span or pointer have another type than the op reads under this policy, and data is never "
+      "cast behind your back. Pass argument_view<Policy, Op>(data), which converts each element as it is loaded "
+      "(mezzo/policy/view.hpp), or store the data in argument_type_t<Policy, Op, T>.");
+    return static_cast<Arg&&>(arg);
+  }
+}
+
+template <class Call>
+struct ArgumentCaster {
+  template <class T>
+  using type = typename Call::template argument<T>;
+};
+
+}  // namespace detail
+
+/// Calls `f` with `args` cast as the rule of `Op` under `Policy` asks, and casts what it returns to the result type.
+///
+/// Values of element types are converted, also inside tuples, pairs, arrays and optionals; integers, bools and everything
+/// that holds no numbers is forwarded as it is. A span, mdspan or pointer whose elements would need a cast is refused.
+/// The result is converted where it is of an element type and the rule is at work: not under pass_through, in a disabled
+/// region, with a double or without a floating argument.
+///
+/// @param f    called once, with as many arguments as are given here.
+/// @param args at least one that holds elements.
+/// Source: torch.amp's autocast dispatch, decided by the compiler: the machine code is that of the call with casts written
+/// by hand.
+MEZZO_EXEC_CHECK_DISABLE
+template <class Policy, class Op, class F, class... Args>
+MEZZO_HOST_DEVICE constexpr decltype(auto) autocast(F&& f, Args&&... args) {
+  using Call = detail::call_t<Policy, Op, Args...>;
+  using Caster = detail::ArgumentCaster<Call>;
+  using Returned = decltype(static_cast<F&&>(f)(detail::cast_argument<Caster>(static_cast<Args&&>(args))...));
+  using Result = typename Call::result_type;
+  using Value = stdlib::remove_cvref_t<Returned>;
+  constexpr bool casts_result = Call::active && Call::rule != CastRule::pass_through && Element<Value> && Element<Result>;
+  if constexpr (casts_result) {
+    return convert<Result>(Value(static_cast<F&&>(f)(detail::cast_argument<Caster>(static_cast<Args&&>(args))...)));
+  } else if constexpr (Element<Value>) {  // by value: a reference might be to a converted argument
+    return Value(static_cast<F&&>(f)(detail::cast_argument<Caster>(static_cast<Args&&>(args))...));
+  } else {
+    return static_cast<F&&>(f)(detail::cast_argument<Caster>(static_cast<Args&&>(args))...);
+  }
+}
+
+}  // namespace mezzo

@@ -1,0 +1,192 @@
+#pragma once
+// Ops with a forward and a backward of their own; the backward always runs under the policy of its forward.
+
+#include <mezzo/policy/call.hpp>
+
+namespace mezzo {
+
+namespace detail {
+
+struct KeptTag {};
+
+template <stdlib::size_t I, class T>
+struct KeptValue {
+  T value;
+};
+
+template <class Indices, class... Kept>
+struct KeptValues;
+template <stdlib::size_t... I, class... Kept>
+struct KeptValues<stdlib::index_sequence<I...>, Kept...> : KeptValue<I, Kept>... {};
+
+template <stdlib::size_t I, class T>
+MEZZO_HOST_DEVICE constexpr const T& kept_value(const KeptValue<I, T>& kept) {
+  return kept.value;
+}
+template <stdlib::size_t I, class T>
+MEZZO_HOST_DEVICE constexpr T&& kept_value(KeptValue<I, T>&& kept) {
+  return static_cast<T&&>(kept.value);
+}
+
+}  // namespace detail
+
+/// What a forward keeps for its backward, and, in its type, the policy that both run under.
+///
+/// The values are read by structured binding (`const auto& [x, y] = context;`) or by `context.template get<0>()`.
+/// @tparam P the policy that the forward ran under: the caller's, or its disabled form where the op has `cast_inputs`.
+template <class P, class... Kept>
+class Context {
+ public:
+  using policy = P;
+
+  Context() requires(sizeof...(Kept) > 0) = delete;
+  constexpr Context() requires(sizeof...(Kept) == 0) = default;
+  template <class... Given>
+    requires(sizeof...(Given) == sizeof...(Kept) && sizeof...(Kept) > 0)
+  MEZZO_HOST_DEVICE constexpr explicit Context(detail::KeptTag, Given&&... given) : kept_{{static_cast<Given&&>(given)}...} {}
+
+  template <stdlib::size_t I>
+  MEZZO_HOST_DEVICE constexpr const auto& get() const& {
+    return detail::kept_value<I>(kept_);
+  }
+  template <stdlib::size_t I>
+  MEZZO_HOST_DEVICE constexpr auto&& get() && {
+    return detail::kept_value<I>(static_cast<Values&&>(kept_));
+  }
+
+ private:
+  using Values = detail::KeptValues<stdlib::make_index_sequence<sizeof...(Kept)>, Kept...>;
+  Values kept_;
+};
+
+/// What a forward hands back through `saved`: its output and the values that its backward needs.
+template <class Output, class... Kept>
+struct Saved {
+  Output output;
+  detail::KeptValues<stdlib::make_index_sequence<sizeof...(Kept)>, Kept...> kept;
+};
+
+/// Ends a forward: `return saved(y, x);` returns `y` and keeps a copy of `x` (move it in to avoid the copy).
+/// A span or pointer is kept as such: what it points to must live until the backward.
+template <class Output, class... Kept>
+MEZZO_HOST_DEVICE constexpr auto saved(Output&& output, Kept&&... kept) {
+  return Saved<stdlib::remove_cvref_t<Output>, stdlib::remove_cvref_t<Kept>...>{
+    static_cast<Output&&>(output), {{static_cast<Kept&&>(kept)}...}};
+}
+
+/// The context that `custom_fwd<P, Op>` returns. It also carries the op, so that another op's backward does not compile.
+template <class Op, class P, class... Kept>
+class OpContext : public Context<P, Kept...> {
+ public:
+  using op = Op;
+  using Base = Context<P, Kept...>;
+  using Base::Base;
+};
+
+/// Output and context of a forward: `auto [y, context] = custom_fwd<Policy, Op>(x);`
+template <class Output, class C>
+struct Forwarded {
+  Output first;
+  C second;
+};
+
+namespace detail {
+
+/// The floating types that `cast_inputs` casts to: `To`, but not from double.
+template <class To>
+struct InputCaster {
+  template <class T>
+  using type = stdlib::conditional_t<stdlib::is_same_v<T, double>, T, To>;
+};
+template <>
+struct InputCaster<void> {
+  template <class T>
+  using type = T;
+};
+
+template <class Op>
+constexpr auto cast_inputs_of() {
+  if constexpr (requires { typename Op::cast_inputs; }) {
+    return stdlib::type_identity<typename Op::cast_inputs>{};
+  } else {
+    return stdlib::type_identity<void>{};
+  }
+}
+
+template <class T>
+inline constexpr bool is_saved = false;
+template <class Output, class... Kept>
+inline constexpr bool is_saved<Saved<Output, Kept...>> = true;
+
+template <class Op, class P, class Output, class... Kept, stdlib::size_t... I>
+MEZZO_HOST_DEVICE constexpr auto with_context(Saved<Output, Kept...>&& result, stdlib::index_sequence<I...>) {
+  using C = OpContext<Op, P, Kept...>;
+  if constexpr (sizeof...(Kept) == 0) {
+    return Forwarded<Output, C>{static_cast<Output&&>(result.output), C()};
+  } else {
+    using Values = decltype(result.kept);
+    return Forwarded<Output, C>{
+      static_cast<Output&&>(result.output), C(KeptTag{}, kept_value<I>(static_cast<Values&&>(result.kept))...)};
+  }
+}
+template <class Op, class P, class Output, class... Kept>
+MEZZO_HOST_DEVICE constexpr auto with_context(Saved<Output, Kept...>&& result) {
+  return with_context<Op, P>(static_cast<Saved<Output, Kept...>&&>(result), stdlib::make_index_sequence<sizeof...(Kept)>{});
+}
+
+template <class T>
+inline constexpr bool is_op_context = false;
+template <class Op, class P, class... Kept>
+inline constexpr bool is_op_context<OpContext<Op, P, Kept...>> = true;
+
+}  // namespace detail
+
+/// Runs `Op::forward` and returns its output and a context for `custom_bwd`: `auto [y, context] = custom_fwd<Policy, Op>(x);`
+///
+/// `Op::forward(Context<P>, args...)` returns its output alone, or `saved(output, kept...)`.
+/// With `using cast_inputs = float;` (or another element type) in `Op`, floating arguments but doubles are cast to it, also
+/// inside tuples, pairs, arrays and optionals, and `P` is `Policy::disabled`. Without it they are passed as they are and `P` is
+/// `Policy`. In a disabled region nothing is cast.
+/// Source: torch.amp.custom_fwd.
+MEZZO_EXEC_CHECK_DISABLE
+template <class Policy, class Op, class... Args>
+MEZZO_HOST_DEVICE constexpr auto custom_fwd(Args&&... args) {
+  static_assert(AutocastPolicy<Policy>, "custom_fwd<Policy, Op>: the first template argument must be a policy, such as Autocast<float16>.");
+  using CastInputs = typename decltype(detail::cast_inputs_of<Op>())::type;
+  constexpr bool casts = Policy::is_enabled && !stdlib::is_void_v<CastInputs>;
+  using P = stdlib::conditional_t<casts, typename Policy::disabled, Policy>;
+  using Caster = detail::InputCaster<stdlib::conditional_t<casts, CastInputs, void>>;
+  auto result = Op::forward(Context<P>{}, detail::cast_argument<Caster>(static_cast<Args&&>(args))...);
+  if constexpr (detail::is_saved<decltype(result)>) {
+    return detail::with_context<Op, P>(static_cast<decltype(result)&&>(result));
+  } else {
+    return Forwarded<decltype(result), OpContext<Op, P>>{static_cast<decltype(result)&&>(result), OpContext<Op, P>()};
+  }
+}
+
+/// Runs `Op::backward(context, grads...)`; `grads` are passed as they are.
+///
+/// `context` comes from `custom_fwd<..., Op>`, and its type names the policy: the backward cannot run under another one.
+/// Source: torch.amp.custom_bwd.
+MEZZO_EXEC_CHECK_DISABLE
+template <class Op, class C, class... Grads>
+MEZZO_HOST_DEVICE constexpr decltype(auto) custom_bwd(const C& context, Grads&&... grads) {
+  static_assert(detail::is_op_context<C>,
+    "custom_bwd<Op>(context, grads...): the context must be the one that custom_fwd<Policy, Op> returned: it carries the policy and "
+    "what the forward saved.");
+  if constexpr (detail::is_op_context<C>) {
+    static_assert(stdlib::is_same_v<typename C::op, Op>,
+      "custom_bwd<Op>(context, grads...): the context was made by another op's forward. Name the op that custom_fwd was called with.");
+    return Op::backward(static_cast<const typename C::Base&>(context), static_cast<Grads&&>(grads)...);
+  }
+}
+
+}  // namespace mezzo
+
+// Structured bindings look for these two.
+template <class P, class... Kept>
+struct std::tuple_size<mezzo::Context<P, Kept...>> : mezzo::stdlib::integral_constant<mezzo::stdlib::size_t, sizeof...(Kept)> {};
+template <mezzo::stdlib::size_t I, class P, class... Kept>
+struct std::tuple_element<I, mezzo::Context<P, Kept...>> {
+  using type = mezzo::stdlib::remove_cvref_t<decltype(mezzo::stdlib::declval<const mezzo::Context<P, Kept...>&>().template get<I>())>;
+};
