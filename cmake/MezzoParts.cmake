@@ -8,8 +8,12 @@
 #   mezzo::nccl    NCCL; hint: NCCL_ROOT
 # The hints may name an install prefix or the folder of a Python wheel (site-packages/nvidia/cudnn).
 
-# Toolkits before 12.4 lack parts of libcu++ that the headers use.
+# Toolkits before 12.4 lack parts of libcu++ that the headers use. Debian's CMake 3.25.1 fails on toolkits without
+# nvToolsExt (CUDA 13) when the project asks for CMake 3.25 or newer, so for this call it asks for less.
+set(mezzo_minimum_required ${CMAKE_MINIMUM_REQUIRED_VERSION})
+set(CMAKE_MINIMUM_REQUIRED_VERSION 3.24)
 find_package(CUDAToolkit 12.4 REQUIRED)
+set(CMAKE_MINIMUM_REQUIRED_VERSION ${mezzo_minimum_required})
 if(NOT TARGET CCCL::CCCL)
   # Since CUDA 13 CCCL stands in a folder that nvcc adds by itself and a host compiler does not.
   find_package(CCCL CONFIG QUIET REQUIRED
