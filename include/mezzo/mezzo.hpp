@@ -1,0 +1,20 @@
+#pragma once
+// Everything that needs no nvcc.
+
+#include <mezzo/core/error.hpp>
+#include <mezzo/core/span.hpp>
+#include <mezzo/executor/host.hpp>
+#include <mezzo/executor/memory.hpp>
+#include <mezzo/loss_scale/dynamic.hpp>
+#include <mezzo/loss_scale/none.hpp>
+#include <mezzo/loss_scale/static.hpp>
+#include <mezzo/multi_tensor/host_runner.hpp>
+#include <mezzo/numeric/convert.hpp>
+#include <mezzo/numeric/promote.hpp>
+#include <mezzo/optim/adamw.hpp>
+#include <mezzo/optim/clip_grad_norm.hpp>
+#include <mezzo/optim/master_optimizer.hpp>
+#include <mezzo/optim/schedule.hpp>
+#include <mezzo/optim/sgd.hpp>
+#include <mezzo/policy/ops.hpp>
+#include <mezzo/policy/policy.hpp>
