@@ -8,16 +8,50 @@
 #   mezzo::nccl    NCCL; hint: NCCL_ROOT
 # The hints may name an install prefix or the folder of a Python wheel (site-packages/nvidia/cudnn).
 
-# Toolkits before 12.4 lack parts of libcu++ that the headers use. Debian's CMake 3.25.1 fails on toolkits without
-# nvToolsExt (CUDA 13) when the project asks for CMake 3.25 or newer, so for this call it asks for less.
+# Debian's CMake 3.25.1 fails on toolkits without nvToolsExt (CUDA 13) when the project asks for CMake 3.25 or newer, so
+# for this call it asks for less.
 set(mezzo_minimum_required ${CMAKE_MINIMUM_REQUIRED_VERSION})
 set(CMAKE_MINIMUM_REQUIRED_VERSION 3.24)
-find_package(CUDAToolkit 12.4 REQUIRED)
+find_package(CUDAToolkit QUIET)
 set(CMAKE_MINIMUM_REQUIRED_VERSION ${mezzo_minimum_required})
+
+# Without nvcc CMake sees no toolkit at all, and the headers are enough for everything on the host. Since CUDA 13 CCCL
+# stands in a folder of its own, which nvcc adds by itself and a host compiler does not.
+find_path(MEZZO_CUDA_INCLUDE_DIR cuda_fp8.h NO_CMAKE_PATH
+  HINTS ${CUDAToolkit_INCLUDE_DIRS} ${CUDAToolkit_ROOT} $ENV{CUDAToolkit_ROOT} $ENV{CUDA_PATH}
+  PATHS /usr/local/cuda PATH_SUFFIXES include targets/x86_64-linux/include)
+find_path(MEZZO_CCCL_INCLUDE_DIR cuda/std/span NO_CMAKE_PATH
+  HINTS ${MEZZO_CUDA_INCLUDE_DIR}/cccl ${MEZZO_CUDA_INCLUDE_DIR} ${MEZZO_CUDA_INCLUDE_DIR}/../../cuda_cccl/include)
+mark_as_advanced(MEZZO_CUDA_INCLUDE_DIR MEZZO_CCCL_INCLUDE_DIR)
+
+# Toolkits before 12.4 lack parts of libcu++ that the headers use.
+set(mezzo_cuda_version 0)
+if(MEZZO_CUDA_INCLUDE_DIR AND EXISTS "${MEZZO_CUDA_INCLUDE_DIR}/cuda_runtime_api.h")
+  file(STRINGS "${MEZZO_CUDA_INCLUDE_DIR}/cuda_runtime_api.h" mezzo_cuda_version REGEX "define +CUDART_VERSION +[0-9]+")
+  string(REGEX REPLACE ".* ([0-9]+).*" "\\1" mezzo_cuda_version "${mezzo_cuda_version}")
+endif()
+if(mezzo_cuda_version LESS 12040 OR NOT MEZZO_CCCL_INCLUDE_DIR)
+  set(mezzo_message "mezzo needs the headers of the CUDA Toolkit 12.4 or newer with CCCL; no GPU, and for the host part no \
+nvcc. CUDAToolkit_ROOT says where they are. Seen: CUDA headers '${MEZZO_CUDA_INCLUDE_DIR}' (version \
+${mezzo_cuda_version}), CCCL '${MEZZO_CCCL_INCLUDE_DIR}'.")
+  if("${CMAKE_FIND_PACKAGE_NAME}" STREQUAL "mezzo")
+    set(mezzo_FOUND FALSE)
+    set(mezzo_NOT_FOUND_MESSAGE "${mezzo_message}")
+    return()
+  endif()
+  message(FATAL_ERROR "${mezzo_message}")
+endif()
+
+if(NOT TARGET CUDA::toolkit)
+  add_library(CUDA::toolkit INTERFACE IMPORTED GLOBAL)
+  target_include_directories(CUDA::toolkit SYSTEM INTERFACE ${MEZZO_CUDA_INCLUDE_DIR})
+endif()
 if(NOT TARGET CCCL::CCCL)
-  # Since CUDA 13 CCCL stands in a folder that nvcc adds by itself and a host compiler does not.
-  find_package(CCCL CONFIG QUIET REQUIRED
-    HINTS ${CUDAToolkit_LIBRARY_DIR}/cmake ${CUDAToolkit_TARGET_DIR}/lib/cmake)
+  find_package(CCCL CONFIG QUIET HINTS ${CUDAToolkit_LIBRARY_DIR}/cmake ${MEZZO_CUDA_INCLUDE_DIR}/../lib/cmake)
+endif()
+if(NOT TARGET CCCL::CCCL)
+  add_library(CCCL::CCCL INTERFACE IMPORTED GLOBAL)
+  target_include_directories(CCCL::CCCL SYSTEM INTERFACE ${MEZZO_CCCL_INCLUDE_DIR})
 endif()
 
 set(MEZZO_PARTS blas cublas cudnn nccl)
@@ -47,7 +81,7 @@ mezzo_part(blas "no cblas.h with its library (Debian: libopenblas-dev)"
 
 mezzo_part(cublas "the CUDA toolkit has no cuBLASLt" LIBRARIES CUDA::cublas CUDA::cublasLt)
 
-set(mezzo_cudnn_hints ${CUDNN_ROOT} $ENV{CUDNN_ROOT} ${CUDAToolkit_TARGET_DIR} ${CUDAToolkit_LIBRARY_DIR}/..)
+set(mezzo_cudnn_hints ${CUDNN_ROOT} $ENV{CUDNN_ROOT} ${MEZZO_CUDA_INCLUDE_DIR}/.. ${CUDAToolkit_TARGET_DIR})
 find_path(MEZZO_CUDNN_INCLUDE_DIR cudnn_graph.h HINTS ${mezzo_cudnn_hints} PATH_SUFFIXES include)
 find_library(MEZZO_CUDNN_LIBRARY NAMES cudnn libcudnn.so.9 HINTS ${mezzo_cudnn_hints} PATH_SUFFIXES lib lib64)
 find_path(MEZZO_CUDNN_FRONTEND_INCLUDE_DIR cudnn_frontend.h
@@ -55,7 +89,7 @@ find_path(MEZZO_CUDNN_FRONTEND_INCLUDE_DIR cudnn_frontend.h
 mezzo_part(cudnn "no cuDNN 9 with cudnn_frontend.h (hints: CUDNN_ROOT, CUDNN_FRONTEND_ROOT)"
   INCLUDES "${MEZZO_CUDNN_INCLUDE_DIR}" "${MEZZO_CUDNN_FRONTEND_INCLUDE_DIR}" LIBRARIES "${MEZZO_CUDNN_LIBRARY}")
 
-set(mezzo_nccl_hints ${NCCL_ROOT} $ENV{NCCL_ROOT} ${CUDAToolkit_TARGET_DIR} ${CUDAToolkit_LIBRARY_DIR}/..)
+set(mezzo_nccl_hints ${NCCL_ROOT} $ENV{NCCL_ROOT} ${MEZZO_CUDA_INCLUDE_DIR}/.. ${CUDAToolkit_TARGET_DIR})
 find_path(MEZZO_NCCL_INCLUDE_DIR nccl.h HINTS ${mezzo_nccl_hints} PATH_SUFFIXES include)
 find_library(MEZZO_NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${mezzo_nccl_hints} PATH_SUFFIXES lib lib64)
 mezzo_part(nccl "no nccl.h with its library (hint: NCCL_ROOT)"
