@@ -28,7 +28,7 @@ inline double lane_sum(double* lanes, std::uint32_t count) {
 
 /// Runs an element-wise functor over every element of the table.
 template <class Functor, int N>
-void for_each(const HostExecutor&, const TableView<N>& table, const Functor& functor, std::source_location = {}) {
+void for_each_element(const HostExecutor&, const TableView<N>& table, const Functor& functor, std::source_location = {}) {
   if (functor.enabled()) {
     for (std::uint32_t c = 0; c < table.chunk_count; ++c) {
       const Chunk chunk = table.chunks[c];
@@ -51,7 +51,7 @@ void for_each(const HostExecutor&, const TableView<N>& table, const Functor& fun
 /// The sum is reproducible: elements go to lanes by eights (lane `i / 8 % lanes` of a chunk, in order), lanes are added over
 /// one fixed tree, and so are the chunks' partials; it depends on the spans' sizes alone.
 template <class Functor, int N>
-void reduce(const HostExecutor&, const TableView<N>& table, const Functor& functor, std::source_location = {}) {
+void reduce_elements(const HostExecutor&, const TableView<N>& table, const Functor& functor, std::source_location = {}) {
   bool nonfinite = false;
   for (std::uint32_t c = 0; c < table.chunk_count; ++c) {
     const Chunk chunk = table.chunks[c];

@@ -69,6 +69,8 @@ MEZZO_HOST_DEVICE constexpr decltype(auto) cast_argument(Arg&& arg) {
   } else if constexpr (OptionalLike<V>) {
     using To = typename decltype(cast_shape<Caster, V>())::type;
     return arg.has_value() ? To(cast_argument<Caster>(*static_cast<Arg&&>(arg))) : To();
+  } else if constexpr (ValueProxy<V>) {
+    return convert<typename Caster::template type<typename V::value_type>>(static_cast<typename V::value_type>(arg));
   } else {
     static_assert(!NumberData<V>,
       "autocast: the elements of this span or pointer have another type than the op reads under this policy, and data is never "

@@ -31,7 +31,7 @@ struct OptimizerOperations {
 template <class E, bool Norm, bool Divide, UpdateRule Rule, Element Low, class View>
 void run_check(const AnyExecutor& executor, const View& table, OptimizerControl<Rule>* control, const StepGate& gate,
                float max_norm, std::source_location where) {
-  reduce(executor.get<E>(), table, CheckGradients<Rule, Low, Norm, Divide>{control, gate, max_norm}, where);
+  reduce_elements(executor.get<E>(), table, CheckGradients<Rule, Low, Norm, Divide>{control, gate, max_norm}, where);
 }
 
 template <Executor E, UpdateRule Rule, Element Low, class Storage, Element Moment>
@@ -60,16 +60,16 @@ struct OptimizerOperationsOf {
 
   static void update(const AnyExecutor& executor, const View& table, Control* control, const StepGate& gate, Where where) {
     using Kinds = typename RowKinds<Low, Storage, Moment, Rule::moments>::type;
-    for_each(executor.get<E>(), table, UpdateWeights<Rule, Kinds>{control, gate}, where);
+    for_each_element(executor.get<E>(), table, UpdateWeights<Rule, Kinds>{control, gate}, where);
   }
 
   static void zero_grad(const AnyExecutor& executor, const View& table, Where where) {
-    for_each(executor.get<E>(), table, ZeroGradients<Low>{}, where);
+    for_each_element(executor.get<E>(), table, ZeroGradients<Low>{}, where);
   }
 
   template <class From, class To>
   static void convert_rows(const AnyExecutor& executor, const PairView& table, Where where) {
-    for_each(executor.get<E>(), table, ConvertRows<From, To>{}, where);
+    for_each_element(executor.get<E>(), table, ConvertRows<From, To>{}, where);
   }
 
   static constexpr Operations value{.set_options = &once<SetOptions<Rule>>,

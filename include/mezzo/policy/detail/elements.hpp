@@ -23,14 +23,15 @@ struct Concatenated<TypeList<A...>, TypeList<B...>, Rest...> : Concatenated<Type
 template <class T>
 concept Number = Element<T> || stdlib::is_arithmetic_v<T>;
 
-/// Data that an op reads in place: a pointer, an mdspan, or anything with data() and size().
+/// Data that an op reads in place: a pointer, an iterator, an mdspan, or anything with value_type, begin() and size().
 template <class T>
 constexpr auto data_element() {
   if constexpr (stdlib::is_pointer_v<T>) {
     return stdlib::type_identity<stdlib::remove_cv_t<stdlib::remove_pointer_t<T>>>{};
   } else if constexpr (stdlib::is_array_v<T>) {
     return stdlib::type_identity<stdlib::remove_cv_t<stdlib::remove_all_extents_t<T>>>{};
-  } else if constexpr (requires(T& x) { typename T::value_type; x.data(); x.size(); } ||
+  } else if constexpr (requires(T& x) { typename T::value_type; x.begin(); x.size(); } ||
+                       requires(T& x) { typename T::value_type; typename T::difference_type; *x; } ||
                        requires { typename T::value_type; typename T::accessor_type; }) {
     return stdlib::type_identity<stdlib::remove_cv_t<typename T::value_type>>{};
   } else if constexpr (requires(T& x) { typename T::element_type; x.get(); }) {  // smart and fancy pointers
@@ -43,9 +44,14 @@ constexpr auto data_element() {
 template <class T>
 using data_element_t = typename decltype(data_element<T>())::type;
 
-/// Data whose elements are numbers.
+/// Data whose elements are numbers; text is not.
 template <class T>
-concept NumberData = Number<data_element_t<T>>;
+concept NumberData = Number<data_element_t<T>> && !stdlib::is_same_v<data_element_t<T>, char>;
+
+/// A stand-in for one value, such as what operator[] of a Thrust vector or of a converting view returns.
+template <class T>
+concept ValueProxy = stdlib::is_class_v<T> && requires { typename T::value_type; } && Element<typename T::value_type> &&
+                     stdlib::is_convertible_v<const T&, typename T::value_type>;
 
 #ifdef __CUDACC_RTC__
 template <class T>
@@ -95,6 +101,8 @@ constexpr auto elements_of() {
     return elements_of<stdlib::remove_cv_t<typename T::value_type>>();
   } else if constexpr (NumberData<T>) {
     return TypeList<data_element_t<T>>{};
+  } else if constexpr (ValueProxy<T>) {
+    return TypeList<typename T::value_type>{};
   } else {
     return TypeList<>{};
   }
