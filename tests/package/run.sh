@@ -37,11 +37,11 @@ case $way in
     mkdir -p "$build"
     export PKG_CONFIG_PATH=$prefix/share/pkgconfig
     # shellcheck disable=SC2046  # the flags are words
-    "$CXX" -std=c++20 $(pkg-config --cflags mezzo) "$consumer/main.cpp" -o "$build/consumer" $(pkg-config --libs mezzo)
+    "$CXX" -std=c++20 -Wall -Wextra -Werror $(pkg-config --cflags mezzo) "$consumer/main.cpp" -o "$build/consumer" $(pkg-config --libs mezzo)
     "$build/consumer" ;;
   nvcc)
     mkdir -p "$build"
-    "$CUDACXX" -std=c++20 -arch="sm_${ARCHITECTURES%%[;-]*}" -I"$prefix/include" -x cu "$consumer/main.cpp" -o "$build/consumer"
+    "$CUDACXX" -std=c++20 -Werror all-warnings -arch="sm_${ARCHITECTURES%%[;-]*}" -I"$prefix/include" -x cu "$consumer/main.cpp" -o "$build/consumer"
     "$build/consumer" ;;
   *) echo "no such way: $way"; exit 2 ;;
 esac
