@@ -38,6 +38,12 @@ class OutOfMemory : public Error {
   using Error::Error;
 };
 
+/// A CUDA call failed; the message names the call and says whether work queued earlier caused it.
+class CudaError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// Receives the message where exceptions are off (`-fno-exceptions`); must not return.
 using ErrorHandler = void (*)(const char* message);
 
