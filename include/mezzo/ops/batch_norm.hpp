@@ -1,0 +1,179 @@
+#pragma once
+// Batch norm over the rows of data in NHWC: training forward, inference, backward.
+//
+//   x, y, dy, dx   [batch, height, width, channels]   one element type, float16 say
+//   all per-channel spans                             float (double for double data): statistics, gamma, beta, gradients
+//
+// Statistics are taken about the mean, never as a difference of squares, so that a large mean costs no digits. Queued on
+// the workspace's executor; nothing here waits or allocates.
+
+#include <source_location>
+
+#include <mezzo/ops/accumulate.hpp>
+#include <mezzo/ops/detail/batch_norm_spans.hpp>
+#include <mezzo/ops/detail/checks.hpp>
+#include <mezzo/ops/detail/operands.hpp>
+#include <mezzo/ops/host/batch_norm.hpp>
+#include <mezzo/ops/shapes.hpp>
+#include <mezzo/ops/workspace.hpp>
+#include <mezzo/policy/op/pass_through.hpp>
+
+namespace mezzo {
+
+namespace detail {
+
+inline std::size_t check_shape(const OpSite& site, const ImageShape& shape) {
+  check_at_least(site, "batch", shape.batch, 0);
+  check_at_least(site, "height", shape.height, 1);
+  check_at_least(site, "width", shape.width, 1);
+  check_at_least(site, "channels", shape.channels, 1);
+  return element_count(site, "x", {shape.batch, shape.height, shape.width, shape.channels});
+}
+
+inline void check_options(const OpSite& site, const BatchNormOptions& options) {
+  require(options.epsilon > 0, site.where, site.op, "epsilon must be positive", options.epsilon);
+  require(options.momentum >= 0 && options.momentum <= 1, site.where, site.op, "momentum must be in [0, 1]", options.momentum);
+}
+
+/// Type of the per-channel spans that go with data of this type.
+template <class T>
+using statistics_t = accumulation_t<T>;
+
+}  // namespace detail
+
+/// Bytes of scratch that a batch norm of this shape needs, forward or backward, on data of type T.
+template <Element T, Executor Where>
+[[nodiscard]] std::size_t batch_norm_workspace_bytes(const Where& executor, const ImageShape& shape,
+                                                     std::source_location where = std::source_location::current()) {
+  detail::check_shape({"batch_norm_workspace_bytes", where}, shape);
+  return detail::Backend<Where, op::batch_norm>::template workspace_bytes<T>(executor, shape);
+}
+
+/// Plans a batch norm of this shape, where the executor's library plans at all. May allocate and wait.
+template <Element T, Executor Where>
+void batch_norm_prepare(Workspace<Where>& workspace, const ImageShape& shape,
+                        std::source_location where = std::source_location::current()) {
+  detail::check_shape({"batch_norm_prepare", where}, shape);
+  detail::Backend<Where, op::batch_norm>::template prepare<T>(workspace, shape);
+}
+
+/// y = (x - mean) / sqrt(variance + epsilon) * gamma + beta with the batch's own mean and (biased) variance; in float,
+/// rounded once. Updates the running statistics: `running += momentum * (batch - running)`, the variance unbiased.
+///
+/// @param running may have empty spans: no statistics are kept.
+/// @param saved   written: what batch_norm_backward reads.
+/// @param y       may be x itself; but the backward pass needs x.
+/// Batch 0: nothing is done. @throws InvalidArgument for a shape or option out of range, a size that does not match,
+/// overlap, or too small a workspace.
+template <class Policy, Executor Where, ContiguousRange X, ContiguousRange Y>
+void batch_norm(Workspace<Where>& workspace, const ImageShape& shape, X&& x,
+                const BatchNormWeights<detail::statistics_t<detail::element_of_t<X>>>& weights,
+                const BatchNormRunning<detail::statistics_t<detail::element_of_t<X>>>& running,
+                const BatchNormSaved<detail::statistics_t<detail::element_of_t<X>>>& saved, Y&& y,
+                const BatchNormOptions& options = {}, std::source_location where = std::source_location::current()) {
+  using TX = detail::element_of_t<X>;
+  using Sum = detail::statistics_t<TX>;
+  static_assert(detail::writable<Y>, "batch_norm: y is written, so its elements must not be const.");
+  static_assert(detail::reads_as_is<Policy, op::batch_norm, TX, Sum> && std::is_same_v<result_type_t<Policy, op::batch_norm, TX, Sum>, TX> &&
+                  std::is_same_v<detail::element_of_t<Y>, TX>,
+    "batch_norm: x must have the element type that the policy reads (argument_type_t<Policy, op::batch_norm, X, float>) and y the "
+    "one that it returns, the same. Statistics, gamma and beta are float whatever the data is.");
+  const detail::OpSite site{"batch_norm", where};
+  const std::size_t count = detail::check_shape(site, shape);
+  detail::check_options(site, options);
+  const auto channels = static_cast<std::size_t>(shape.channels);
+  const auto in = as_span(x);
+  const auto out = as_span(y);
+  detail::check_size(site, "x", in, count);
+  detail::check_size(site, "y", out, count);
+  detail::check_size(site, "gamma", weights.gamma, channels);
+  detail::check_size(site, "beta", weights.beta, channels);
+  if (running.mean.size() != 0 || running.variance.size() != 0) {
+    detail::check_size(site, "running.mean", running.mean, channels);
+    detail::check_size(site, "running.variance", running.variance, channels);
+  }
+  detail::check_size(site, "saved.mean", saved.mean, channels);
+  detail::check_size(site, "saved.inverse_deviation", saved.inverse_deviation, channels);
+  detail::check_apart_or_same(site, "y", out, "x", in);
+  if (count == 0) return;
+  detail::Backend<Where, op::batch_norm>::forward(workspace, shape, static_cast<const TX*>(in.data()), weights, running, saved,
+                                                  out.data(), options, where);
+}
+
+/// y = (x - running.mean) / sqrt(running.variance + epsilon) * gamma + beta; in float, rounded once.
+///
+/// @param y may be x itself. Batch 0: nothing is done. @throws InvalidArgument as batch_norm.
+template <class Policy, Executor Where, ContiguousRange X, ContiguousRange Y>
+void batch_norm_inference(Workspace<Where>& workspace, const ImageShape& shape, X&& x,
+                          const BatchNormWeights<detail::statistics_t<detail::element_of_t<X>>>& weights,
+                          const BatchNormRunning<const detail::statistics_t<detail::element_of_t<X>>>& running, Y&& y,
+                          const BatchNormOptions& options = {}, std::source_location where = std::source_location::current()) {
+  using TX = detail::element_of_t<X>;
+  using Sum = detail::statistics_t<TX>;
+  static_assert(detail::writable<Y>, "batch_norm_inference: y is written, so its elements must not be const.");
+  static_assert(detail::reads_as_is<Policy, op::batch_norm, TX, Sum> && std::is_same_v<result_type_t<Policy, op::batch_norm, TX, Sum>, TX> &&
+                  std::is_same_v<detail::element_of_t<Y>, TX>,
+    "batch_norm_inference: x must have the element type that the policy reads (argument_type_t<Policy, op::batch_norm, X, float>) "
+    "and y the one that it returns, the same. Statistics, gamma and beta are float whatever the data is.");
+  const detail::OpSite site{"batch_norm_inference", where};
+  const std::size_t count = detail::check_shape(site, shape);
+  detail::check_options(site, options);
+  const auto channels = static_cast<std::size_t>(shape.channels);
+  const auto in = as_span(x);
+  const auto out = as_span(y);
+  detail::check_size(site, "x", in, count);
+  detail::check_size(site, "y", out, count);
+  detail::check_size(site, "gamma", weights.gamma, channels);
+  detail::check_size(site, "beta", weights.beta, channels);
+  detail::check_size(site, "running.mean", running.mean, channels);
+  detail::check_size(site, "running.variance", running.variance, channels);
+  detail::check_apart_or_same(site, "y", out, "x", in);
+  if (count == 0) return;
+  detail::Backend<Where, op::batch_norm>::inference(workspace, shape, static_cast<const TX*>(in.data()), weights, running,
+                                                    out.data(), options, where);
+}
+
+/// Gradients of the training forward pass, through the batch's statistics.
+///
+/// @param x, dy     the forward pass's input, and the gradient by its output.
+/// @param weights   gamma is read; beta is not and may be empty.
+/// @param saved     as the forward pass wrote it.
+/// @param dx        gradient by x; may be dy or x itself.
+/// @param gradients written: by gamma and beta, summed over the batch. Batch 0: zeros.
+/// @param accumulate yes: gradients are added to what their spans hold. dx is always overwritten.
+/// @throws InvalidArgument as batch_norm.
+template <class Policy, Executor Where, ContiguousRange X, ContiguousRange DY, ContiguousRange DX>
+void batch_norm_backward(Workspace<Where>& workspace, const ImageShape& shape, X&& x, DY&& dy,
+                         const BatchNormWeights<detail::statistics_t<detail::element_of_t<X>>>& weights,
+                         const BatchNormSaved<const detail::statistics_t<detail::element_of_t<X>>>& saved, DX&& dx,
+                         const BatchNormGradients<detail::statistics_t<detail::element_of_t<X>>>& gradients,
+                         Accumulate accumulate = Accumulate::no, std::source_location where = std::source_location::current()) {
+  using TX = detail::element_of_t<X>;
+  using Sum = detail::statistics_t<TX>;
+  static_assert(detail::writable<DX>, "batch_norm_backward: dx is written, so its elements must not be const.");
+  static_assert(detail::reads_as_is<Policy, op::batch_norm, TX, Sum> && std::is_same_v<detail::element_of_t<DY>, TX> &&
+                  std::is_same_v<detail::element_of_t<DX>, TX>,
+    "batch_norm_backward: x, dy and dx must have one element type, the one that the policy reads "
+    "(argument_type_t<Policy, op::batch_norm, X, float>).");
+  const detail::OpSite site{"batch_norm_backward", where};
+  const std::size_t count = detail::check_shape(site, shape);
+  const auto channels = static_cast<std::size_t>(shape.channels);
+  const auto in = as_span(x);
+  const auto gradient = as_span(dy);
+  const auto out = as_span(dx);
+  detail::check_size(site, "x", in, count);
+  detail::check_size(site, "dy", gradient, count);
+  detail::check_size(site, "dx", out, count);
+  detail::check_size(site, "gamma", weights.gamma, channels);
+  detail::check_size(site, "saved.mean", saved.mean, channels);
+  detail::check_size(site, "saved.inverse_deviation", saved.inverse_deviation, channels);
+  detail::check_size(site, "gradients.gamma", gradients.gamma, channels);
+  detail::check_size(site, "gradients.beta", gradients.beta, channels);
+  detail::check_apart_or_same(site, "dx", out, "dy", gradient);
+  detail::check_apart_or_same(site, "dx", out, "x", in);
+  detail::Backend<Where, op::batch_norm>::backward(workspace, shape, static_cast<const TX*>(in.data()),
+                                                   static_cast<const TX*>(gradient.data()), weights, saved, out.data(), gradients,
+                                                   accumulate, where);
+}
+
+}  // namespace mezzo

@@ -1,0 +1,115 @@
+#pragma once
+// Softmax cross-entropy of logits and labels, with its scaled gradient in the same pass.
+//
+//   logits [batch, classes]   any element type, read as they are: the policy's cast to float happens as they are loaded
+//   labels [batch]            any integer type, in [0, classes)
+//
+// Everything is computed in float (double for double logits). Queued on the workspace's executor; does not wait.
+
+#include <concepts>
+#include <cstdint>
+#include <source_location>
+
+#include <mezzo/ops/accumulate.hpp>
+#include <mezzo/ops/detail/checks.hpp>
+#include <mezzo/ops/detail/loss_multiplier.hpp>
+#include <mezzo/ops/detail/loss_result.hpp>
+#include <mezzo/ops/detail/operands.hpp>
+#include <mezzo/ops/host/softmax_cross_entropy.hpp>
+#include <mezzo/ops/shapes.hpp>
+#include <mezzo/ops/workspace.hpp>
+#include <mezzo/policy/op/float32.hpp>
+
+namespace mezzo {
+
+namespace detail {
+
+template <class Policy, class T>
+constexpr bool loss_in_full_precision = std::is_same_v<compute_type_t<Policy, op::cross_entropy, T>, accumulation_t<T>> ||
+                                        !Policy::is_enabled;
+
+inline std::size_t check_shape(const OpSite& site, const ClassificationShape& shape) {
+  check_at_least(site, "batch", shape.batch, 0);
+  check_at_least(site, "classes", shape.classes, 1);
+  if (shape.mean_over != 0) check_at_least(site, "mean_over", shape.mean_over, shape.batch);
+  return element_count(site, "logits", {shape.batch, shape.classes});
+}
+
+template <class T>
+void check_result(const OpSite& site, const LossResult<T>& result) {
+  if (result.loss.size() != 0) check_size(site, "loss", result.loss, 1);
+  if (result.correct.size() != 0) check_size(site, "correct", result.correct, 1);
+}
+
+}  // namespace detail
+
+/// The mean loss, the number of correct rows, and the gradient by the logits times a multiplier.
+///
+/// `loss = sum over rows of (log sum exp(logits) - logits[label]) / rows`,
+/// `dlogits[n, c] = (softmax(logits)[n, c] - (c == label[n])) * multiplier / rows`, rounded once to its type; rows is
+/// `shape.mean_over`, or the batch.
+///
+/// @param multiplier the loss scale: a float, a pointer to a float in the executor's memory, or `scaler.device_view()`;
+///                   read where the work runs, so that nothing waits for a scale that the device keeps.
+/// @param result     where loss and count go; the loss is not scaled.
+/// @param dlogits    [batch, classes] of the logits' type or float; may be the logits themselves, must not overlap them
+///                   otherwise.
+/// @param accumulate yes: loss and count are added to what they hold (gradient accumulation). dlogits is overwritten.
+/// Non-finite logits make the loss and their row's gradient NaN. Batch 0: loss and count 0.
+/// @throws InvalidArgument for a shape out of range, a size that does not match, overlap; on the host also for a label
+/// out of range, naming it. Nothing is written then.
+template <class Policy, Executor Where, ContiguousRange Logits, ContiguousRange Labels, detail::LossMultiplier Multiplier,
+          ContiguousRange DLogits>
+void softmax_cross_entropy(Workspace<Where>& workspace, const ClassificationShape& shape, Logits&& logits, Labels&& labels,
+                           const Multiplier& multiplier,
+                           const LossResult<detail::accumulation_t<detail::element_of_t<Logits>>>& result, DLogits&& dlogits,
+                           Accumulate accumulate = Accumulate::no, std::source_location where = std::source_location::current()) {
+  using T = detail::element_of_t<Logits>;
+  using G = detail::element_of_t<DLogits>;
+  using Label = detail::element_of_t<Labels>;
+  static_assert(std::integral<Label>, "softmax_cross_entropy: labels must be integers, the number of each row's class.");
+  static_assert(detail::writable<DLogits>, "softmax_cross_entropy: dlogits is written, so its elements must not be const.");
+  static_assert(detail::loss_in_full_precision<Policy, T>,
+    "softmax_cross_entropy: the policy asks for cross_entropy in a 16-bit type, where the sum of exponentials loses the small "
+    "classes. Leave op::cross_entropy its rule, float32.");
+  static_assert(std::is_same_v<G, T> || std::is_same_v<G, detail::accumulation_t<T>>,
+    "softmax_cross_entropy: dlogits must have the element type of the logits, or float.");
+  const detail::OpSite site{"softmax_cross_entropy", where};
+  const std::size_t count = detail::check_shape(site, shape);
+  const auto in = as_span(logits);
+  const auto classes = as_span(labels);
+  const auto out = as_span(dlogits);
+  detail::check_size(site, "logits", in, count);
+  detail::check_size(site, "labels", classes, static_cast<std::size_t>(shape.batch));
+  detail::check_size(site, "dlogits", out, count);
+  detail::check_result(site, result);
+  detail::check_apart_or_same(site, "dlogits", out, "logits", in);
+  detail::Backend<Where, op::cross_entropy>::run(workspace, shape, static_cast<const T*>(in.data()),
+                                                 static_cast<const Label*>(classes.data()), result, out.data(), multiplier,
+                                                 accumulate, site.op, where);
+}
+
+/// The mean loss and the number of correct rows alone: for evaluation. Otherwise as softmax_cross_entropy.
+template <class Policy, Executor Where, ContiguousRange Logits, ContiguousRange Labels>
+void cross_entropy(Workspace<Where>& workspace, const ClassificationShape& shape, Logits&& logits, Labels&& labels,
+                   const LossResult<detail::accumulation_t<detail::element_of_t<Logits>>>& result,
+                   Accumulate accumulate = Accumulate::no, std::source_location where = std::source_location::current()) {
+  using T = detail::element_of_t<Logits>;
+  using Label = detail::element_of_t<Labels>;
+  static_assert(std::integral<Label>, "cross_entropy: labels must be integers, the number of each row's class.");
+  static_assert(detail::loss_in_full_precision<Policy, T>,
+    "cross_entropy: the policy asks for cross_entropy in a 16-bit type, where the sum of exponentials loses the small classes. "
+    "Leave op::cross_entropy its rule, float32.");
+  const detail::OpSite site{"cross_entropy", where};
+  const std::size_t count = detail::check_shape(site, shape);
+  const auto in = as_span(logits);
+  const auto classes = as_span(labels);
+  detail::check_size(site, "logits", in, count);
+  detail::check_size(site, "labels", classes, static_cast<std::size_t>(shape.batch));
+  detail::check_result(site, result);
+  detail::Backend<Where, op::cross_entropy>::run(workspace, shape, static_cast<const T*>(in.data()),
+                                                 static_cast<const Label*>(classes.data()), result, static_cast<T*>(nullptr), 1.f,
+                                                 accumulate, site.op, where);
+}
+
+}  // namespace mezzo
