@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <concepts>
+#include <cstring>
 #include <span>
 #include <vector>
 
 #include <doctest/doctest.h>
+
+#include "support/skip.hpp"
 
 #ifdef __CUDACC__
 #include <mezzo/mezzo.cuh>
@@ -28,6 +31,21 @@ E make_executor() {
 #endif
     return E{};
 }
+
+/// Whether work can run on executors of this type here.
+template <Executor E>
+bool available() {
+#ifdef __CUDACC__
+  int devices = 0;
+  if constexpr (std::same_as<E, CudaExecutor>) return cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0;
+#endif
+  return true;
+}
+
+/// Declares `name`, an executor of type `E`; the test case is skipped where there is no device for it.
+#define MEZZO_TEST_EXECUTOR(E, name)                             \
+  if (!::mezzo::test::available<E>()) MEZZO_SKIP("no GPU here"); \
+  const E name = ::mezzo::test::make_executor<E>()
 
 /// [n] elements in an executor's memory, `offset` elements into its alignment, with guard elements around that must stay
 /// as they are. Reads and writes from the host wait.
