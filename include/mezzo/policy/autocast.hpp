@@ -93,6 +93,16 @@ struct Autocast {
   using enabled = Autocast<Low, Region::enabled, Changes...>;
 };
 
+namespace detail {
+
+/// Any tag, to ask a policy for a rule.
+struct SomeOp {
+  static constexpr const char* name = "some_op";
+  static constexpr CastRule rule = CastRule::float32;
+};
+
+}  // namespace detail
+
 /// What the library asks of a policy. `Autocast` models it, and so does a struct derived from one, or written by hand.
 template <class P>
 concept AutocastPolicy = requires {
@@ -100,6 +110,7 @@ concept AutocastPolicy = requires {
   typename P::disabled;
   typename P::enabled;
   requires stdlib::is_same_v<stdlib::remove_cv_t<decltype(P::is_enabled)>, bool>;
+  requires stdlib::is_same_v<stdlib::remove_cv_t<decltype(P::template rule<detail::SomeOp>)>, CastRule>;
 };
 
 static_assert(AutocastPolicy<Autocast<float16>>);

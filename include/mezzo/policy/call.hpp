@@ -32,8 +32,8 @@ MEZZO_HOST_DEVICE constexpr decltype(auto) member(Tuple&& tuple) {
 template <class Caster, class T>
 constexpr auto cast_shape() {
   using V = stdlib::remove_cvref_t<T>;
-  if constexpr (Element<V>) {
-    return stdlib::type_identity<typename Caster::template type<V>>{};
+  if constexpr (Element<typename Unscaled<V>::type>) {
+    return stdlib::type_identity<typename Caster::template type<typename Unscaled<V>::type>>{};
   } else if constexpr (TupleLike<V>) {
     return []<stdlib::size_t... I>(stdlib::index_sequence<I...>) {
       return typename Rebound<
@@ -57,10 +57,20 @@ inline constexpr bool keeps<Caster, TypeList<Types...>> = (stdlib::is_same_v<typ
 template <class Caster, class Arg>
 MEZZO_HOST_DEVICE constexpr decltype(auto) cast_argument(Arg&& arg) {
   using V = stdlib::remove_cvref_t<Arg>;
-  if constexpr (keeps<Caster, elements_of_all_t<V>>) {
+  if constexpr (is_scaled<V>) {
+    using T = typename Unscaled<V>::type;
+    static_assert(Element<T>,
+      "autocast: data with a scale is not cast behind your back. Pass argument_view<Policy, Op>(with_scale(data, scale)), which "
+      "scales and converts each element as it is loaded (mezzo/policy/view.hpp).");
+    return Factor{arg.scale}.template apply<typename Caster::template type<T>>(T(arg.value));
+  } else if constexpr (keeps<Caster, elements_of_all_t<V>>) {
     return static_cast<Arg&&>(arg);
   } else if constexpr (Element<V>) {
-    return convert<typename Caster::template type<V>>(V(arg));
+    using To = typename Caster::template type<V>;
+    static_assert(!EightBit<To>,
+      "autocast: nothing is cast to an 8-bit type without a scale. Pass with_scale(x, scale), and divide the op's sums by the "
+      "scales (mezzo/policy/scaled.hpp).");
+    return convert<To>(V(arg));
   } else if constexpr (TupleLike<V>) {
     return [&]<stdlib::size_t... I>(stdlib::index_sequence<I...>) {
       using To = typename decltype(cast_shape<Caster, V>())::type;
@@ -88,6 +98,18 @@ struct ArgumentCaster {
 
 }  // namespace detail
 
+/// Tells a policy that counts its calls (Traced) that `Op` runs with arguments of these types; nothing for any other policy.
+/// Ops that do not go through `autocast` say it once a call.
+MEZZO_EXEC_CHECK_DISABLE
+template <class Policy, class Op, class... Args>
+MEZZO_HOST_DEVICE constexpr void trace_call() {
+#ifndef __CUDA_ARCH__
+  if constexpr (requires { Policy::template ran<Op, Args...>(); }) {
+    if (!__builtin_is_constant_evaluated()) Policy::template ran<Op, Args...>();
+  }
+#endif
+}
+
 /// Calls `f` with `args` cast as the rule of `Op` under `Policy` asks, and casts what it returns to the result type.
 ///
 /// Values of element types are converted, also inside tuples, pairs, arrays and optionals; integers, bools and everything
@@ -107,6 +129,7 @@ MEZZO_HOST_DEVICE constexpr decltype(auto) autocast(F&& f, Args&&... args) {
   using Returned = decltype(static_cast<F&&>(f)(detail::cast_argument<Caster>(static_cast<Args&&>(args))...));
   using Result = typename Call::result_type;
   using Value = stdlib::remove_cvref_t<Returned>;
+  trace_call<Policy, Op, Args...>();
   constexpr bool casts_result = Call::active && Call::rule != CastRule::pass_through && Element<Value> && Element<Result>;
   if constexpr (casts_result) {
     return convert<Result>(Value(static_cast<F&&>(f)(detail::cast_argument<Caster>(static_cast<Args&&>(args))...)));

@@ -67,7 +67,7 @@ constexpr bool op_is_gemm() {
   }
 }
 
-/// False for a banned op; asks the tag for its own sentence first.
+/// Refuses unless `Allowed`, with the tag's own sentence where it has one.
 template <class Op, bool Allowed>
 constexpr bool check_ban() {
   if constexpr (requires { Op::template allow<Allowed>(); }) {
@@ -80,15 +80,35 @@ constexpr bool check_ban() {
   return Allowed;
 }
 
+/// The refusals: one sentence each, and `passes` so that nothing else is said after one.
+template <class Policy, class Op, bool HasArguments>
+struct CallCheck {
+  static constexpr bool is_policy = AutocastPolicy<Policy>;
+  static_assert(is_policy,
+    "the first template argument must be a policy. Write Autocast<float16>, Autocast<bfloat16> or Autocast<float>, or a type "
+    "with their members (mezzo/policy/autocast.hpp).");
+  static_assert(HasArguments,
+    "the types of a call need at least one argument with an element type: no rule says what an op without one computes in.");
+
+  static constexpr bool check_op() {
+    if constexpr (is_policy && require_op_tag<Op>::value) {
+      using Low = typename Policy::low_type;
+      constexpr bool banned =
+        Policy::is_enabled && !stdlib::is_same_v<Low, float> && Policy::template rule<Op> == CastRule::banned;
+      constexpr bool only_gemm = Policy::is_enabled && EightBit<Low> && !op_is_gemm<Op>();
+      static_assert(!only_gemm,
+        "an 8-bit low type is for GEMM only: no other op is accurate with 3 or 2 fraction bits. Use Autocast<float16> or "
+        "Autocast<bfloat16> here, and name the 8-bit policy at the GEMM calls.");
+      return check_ban<Op, !banned>() && !only_gemm;
+    } else {
+      return false;
+    }
+  }
+  static constexpr bool passes = check_op() && HasArguments;
+};
+
 template <class Policy, class Op, class... Elements>
 struct Call {
-  static_assert(AutocastPolicy<Policy>,
-    "the first template argument must be a policy. Write Autocast<float16>, Autocast<bfloat16> or Autocast<float>, or a type "
-    "with their members.");
-  static constexpr bool is_tag = require_op_tag<Op>::value;
-  static_assert(sizeof...(Elements) > 0,
-    "the types of a call need at least one argument with an element type: no rule says what an op without arguments computes in.");
-
   using low = typename Policy::low_type;
   static constexpr bool enabled = Policy::is_enabled;
   static constexpr unsigned floats = (0U | ... | float_bit<Elements>);
@@ -96,12 +116,6 @@ struct Call {
   /// Whether the op's rule says anything about this call.
   static constexpr bool active = enabled && floats != none && !has_double;
   static constexpr CastRule rule = enabled ? Policy::template rule<Op> : CastRule::pass_through;
-
-  static constexpr bool low_precision_policy = enabled && !stdlib::is_same_v<low, float>;
-  static_assert(!(low_precision_policy && rule == CastRule::banned) || check_ban<Op, !(low_precision_policy && rule == CastRule::banned)>());
-  static_assert(!(enabled && EightBit<low>) || op_is_gemm<Op>(),
-    "an 8-bit low type is for GEMM only: no other op is accurate with 3 or 2 fraction bits. Use Autocast<float16> or "
-    "Autocast<bfloat16> here, and name the 8-bit policy at the GEMM calls.");
 
   template <class... All>
   static constexpr auto compute() {
@@ -129,8 +143,16 @@ struct Call {
   struct FirstOf {
     using type = First;
   };
-  static constexpr bool returns_first = active && rule == CastRule::pass_through;
-  using by_rule = typename stdlib::conditional_t<returns_first, FirstOf<Elements...>, stdlib::type_identity<compute_type>>::type;
+  static constexpr auto result() {
+    if constexpr (active && rule == CastRule::pass_through) {
+      return FirstOf<Elements...>{};
+    } else if constexpr (active && EightBit<compute_type>) {
+      return stdlib::type_identity<float>{};  // the accumulator: nothing is cast to 8 bits without a scale
+    } else {
+      return stdlib::type_identity<compute_type>{};
+    }
+  }
+  using by_rule = typename decltype(result())::type;
   using result_type = typename FixedResult<Op>::template type<by_rule>;
 
   /// What one element of type `T` is read as.
@@ -149,11 +171,28 @@ struct Call {
   using argument = typename decltype(argument_of<T>())::type;
 };
 
+/// Stands in after a refusal.
+struct RefusedCall {
+  using compute_type = float;
+  using result_type = float;
+  template <class T>
+  using argument = T;
+  static constexpr bool active = false;
+  static constexpr CastRule rule = CastRule::pass_through;
+};
+
 template <class Policy, class Op, class List>
 struct CallOfList;
 template <class Policy, class Op, class... Elements>
 struct CallOfList<Policy, Op, TypeList<Elements...>> {
-  using type = Call<Policy, Op, Elements...>;
+  static constexpr auto choose() {
+    if constexpr (CallCheck<Policy, Op, (sizeof...(Elements) > 0)>::passes) {
+      return stdlib::type_identity<Call<Policy, Op, Elements...>>{};
+    } else {
+      return stdlib::type_identity<RefusedCall>{};
+    }
+  }
+  using type = typename decltype(choose())::type;
 };
 
 /// The call of `Op` with these arguments, whatever shape they have.

@@ -52,10 +52,10 @@ struct JoinedOps<OpList<A...>, OpList<B...>, Rest...> : JoinedOps<OpList<A..., B
 /// The sentence for a type that is no tag.
 template <class Op>
 struct require_op_tag {
-  static_assert(OpTag<Op>,
+  static constexpr bool value = OpTag<Op>;
+  static_assert(value,
     "this type is no op tag. An op tag names an op and carries its default rule. Take one from mezzo/policy/ops.hpp, or write "
     "one: struct my_op { static constexpr const char* name = \"my_op\"; static constexpr CastRule rule = CastRule::float32; };");
-  static constexpr bool value = OpTag<Op>;
 };
 
 }  // namespace detail

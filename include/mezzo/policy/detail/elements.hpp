@@ -2,6 +2,7 @@
 // Which element types an argument of a call brings: a value, a container of values, or data.
 
 #include <mezzo/numeric/promote.hpp>
+#include <mezzo/policy/scaled.hpp>
 
 namespace mezzo::detail {
 
@@ -78,6 +79,16 @@ concept OptionalLike = requires(const T& x) {
   *x;
 };
 
+/// The inside of `with_scale(...)`; anything else is itself.
+template <class T>
+struct Unscaled {
+  using type = T;
+};
+template <class T>
+struct Unscaled<Scaled<T>> {
+  using type = stdlib::remove_cvref_t<T>;
+};
+
 template <class T>
 constexpr auto elements_of();
 
@@ -93,7 +104,9 @@ constexpr auto elements_of() {
     "autocast: long double is no element type of mezzo and has no form on the device. Pass a double.");
   static_assert(!stdlib::is_same_v<T, __half2> && !stdlib::is_same_v<T, __nv_bfloat162>,
     "autocast: packed pairs (__half2, __nv_bfloat162) are not cast. Pass their two values, or a view of the elements.");
-  if constexpr (Number<T>) {
+  if constexpr (is_scaled<T>) {
+    return elements_of<typename Unscaled<T>::type>();
+  } else if constexpr (Number<T>) {
     return TypeList<T>{};
   } else if constexpr (TupleLike<T>) {
     return elements_of_members<T>(stdlib::make_index_sequence<tuple_size<T>::value>{});
