@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 . cmake/setup.sh
-mezzo_setup
+mezzo_setup tests
 cmake --preset release
 cmake --build --preset release -j "$(nproc)"
 exec ctest --preset release --output-on-failure -LE nightly -j "$(nproc)" "$@"
