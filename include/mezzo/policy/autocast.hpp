@@ -105,12 +105,12 @@ struct SomeOp {
 
 /// What the library asks of a policy. `Autocast` models it, and so does a struct derived from one, or written by hand.
 template <class P>
-concept AutocastPolicy = requires {
+concept AutocastPolicy = requires(CastRule rule) {
   typename P::low_type;
   typename P::disabled;
   typename P::enabled;
   requires stdlib::is_same_v<stdlib::remove_cv_t<decltype(P::is_enabled)>, bool>;
-  requires stdlib::is_same_v<stdlib::remove_cv_t<decltype(P::template rule<detail::SomeOp>)>, CastRule>;
+  rule = P::template rule<detail::SomeOp>;
 };
 
 static_assert(AutocastPolicy<Autocast<float16>>);

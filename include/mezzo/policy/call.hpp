@@ -19,6 +19,7 @@ struct Rebound<Array<Old, N>, TypeList<New, Same...>> {
   using identity = stdlib::type_identity<Array<New, N>>;
 };
 
+MEZZO_EXEC_CHECK_DISABLE
 template <stdlib::size_t I, class Tuple>
 MEZZO_HOST_DEVICE constexpr decltype(auto) member(Tuple&& tuple) {
   if constexpr (requires { tuple.template get<I>(); }) {
@@ -53,7 +54,17 @@ inline constexpr bool keeps = true;
 template <class Caster, class... Types>
 inline constexpr bool keeps<Caster, TypeList<Types...>> = (stdlib::is_same_v<typename Caster::template type<Types>, Types> && ...);
 
+template <class Caster, class Arg>
+MEZZO_HOST_DEVICE constexpr decltype(auto) cast_argument(Arg&& arg);
+
+MEZZO_EXEC_CHECK_DISABLE
+template <class Caster, class To, class Tuple, stdlib::size_t... I>
+MEZZO_HOST_DEVICE constexpr To cast_members(Tuple&& tuple, stdlib::index_sequence<I...>) {
+  return To{cast_argument<Caster>(member<I>(static_cast<Tuple&&>(tuple)))...};
+}
+
 /// The argument as the function receives it: itself where nothing changes, a converted copy otherwise.
+MEZZO_EXEC_CHECK_DISABLE
 template <class Caster, class Arg>
 MEZZO_HOST_DEVICE constexpr decltype(auto) cast_argument(Arg&& arg) {
   using V = stdlib::remove_cvref_t<Arg>;
@@ -72,10 +83,8 @@ MEZZO_HOST_DEVICE constexpr decltype(auto) cast_argument(Arg&& arg) {
       "scales (mezzo/policy/scaled.hpp).");
     return convert<To>(V(arg));
   } else if constexpr (TupleLike<V>) {
-    return [&]<stdlib::size_t... I>(stdlib::index_sequence<I...>) {
-      using To = typename decltype(cast_shape<Caster, V>())::type;
-      return To{cast_argument<Caster>(member<I>(static_cast<Arg&&>(arg)))...};
-    }(stdlib::make_index_sequence<tuple_size<V>::value>{});
+    using To = typename decltype(cast_shape<Caster, V>())::type;
+    return cast_members<Caster, To>(static_cast<Arg&&>(arg), stdlib::make_index_sequence<tuple_size<V>::value>{});
   } else if constexpr (OptionalLike<V>) {
     using To = typename decltype(cast_shape<Caster, V>())::type;
     return arg.has_value() ? To(cast_argument<Caster>(*static_cast<Arg&&>(arg))) : To();
