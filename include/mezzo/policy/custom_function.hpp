@@ -113,6 +113,16 @@ constexpr auto cast_inputs_of() {
   }
 }
 
+template <class Op>
+inline constexpr bool names_cast_inputs = requires { typename Op::cast_inputs; };
+
+/// True for at most one floating type.
+template <class List>
+inline constexpr bool same_floats = true;
+template <class... Types>
+inline constexpr bool same_floats<TypeList<Types...>> =
+  ((0U | ... | float_bit<Types>) & ((0U | ... | float_bit<Types>) - 1U)) == 0;
+
 template <class T>
 inline constexpr bool is_saved = false;
 template <class Output, class... Kept>
@@ -144,24 +154,51 @@ inline constexpr bool is_op_context<OpContext<Op, P, Kept...>> = true;
 /// Runs `Op::forward` and returns its output and a context for `custom_bwd`: `auto [y, context] = custom_fwd<Policy, Op>(x);`
 ///
 /// `Op::forward(Context<P>, args...)` returns its output alone, or `saved(output, kept...)`.
-/// With `using cast_inputs = float;` (or another element type) in `Op`, floating arguments but doubles are cast to it, also
-/// inside tuples, pairs, arrays and optionals, and `P` is `Policy::disabled`. Without it they are passed as they are and `P` is
-/// `Policy`. In a disabled region nothing is cast.
-/// Source: torch.amp.custom_fwd.
+/// With `using cast_inputs = float;` (or float16, bfloat16) in `Op`, floating arguments but doubles are cast to it, also inside
+/// tuples, pairs, arrays and optionals, and `P` is `Policy::disabled`. Without it they are passed as they are and `P` is
+/// `Policy`; different floating types are then refused, unless the op says `using cast_inputs = void;`. In a disabled region
+/// nothing is cast or refused.
+/// Source: torch.amp.custom_fwd, which passes mixed types silently.
 MEZZO_EXEC_CHECK_DISABLE
 template <class Policy, class Op, class... Args>
 MEZZO_HOST_DEVICE constexpr auto custom_fwd(Args&&... args) {
-  static_assert(AutocastPolicy<Policy>, "custom_fwd<Policy, Op>: the first template argument must be a policy, such as Autocast<float16>.");
-  using CastInputs = typename decltype(detail::cast_inputs_of<Op>())::type;
-  constexpr bool casts = Policy::is_enabled && !stdlib::is_void_v<CastInputs>;
-  using P = stdlib::conditional_t<casts, typename Policy::disabled, Policy>;
-  using Caster = detail::InputCaster<stdlib::conditional_t<casts, CastInputs, void>>;
-  auto result = Op::forward(Context<P>{}, detail::cast_argument<Caster>(static_cast<Args&&>(args))...);
-  if constexpr (detail::is_saved<decltype(result)>) {
-    return detail::with_context<Op, P>(static_cast<decltype(result)&&>(result));
-  } else {
-    return Forwarded<decltype(result), OpContext<Op, P>>{static_cast<decltype(result)&&>(result), OpContext<Op, P>()};
+  constexpr bool is_policy = AutocastPolicy<Policy>;
+  static_assert(is_policy, "custom_fwd<Policy, Op>: the first template argument must be a policy, such as Autocast<float16>.");
+  if constexpr (is_policy) {
+    using CastInputs = typename decltype(detail::cast_inputs_of<Op>())::type;
+    static_assert(stdlib::is_void_v<CastInputs> || stdlib::is_same_v<CastInputs, float> || SixteenBit<CastInputs>,
+      "custom_fwd: cast_inputs must be float, float16 or bfloat16; void passes mixed types as they are. Nothing is cast to double, or to "
+      "8 bits without a scale.");
+    constexpr bool casts = Policy::is_enabled && !stdlib::is_void_v<CastInputs>;
+    constexpr bool uniform = detail::same_floats<detail::elements_of_all_t<Args...>>;
+    static_assert(uniform || !Policy::is_enabled || detail::names_cast_inputs<Op>,
+      "custom_fwd: the arguments have different floating types and the op does not say what to cast them to. Write using cast_inputs = "
+      "float; in the op, or using cast_inputs = void; where its forward takes mixed types.");
+    using P = stdlib::conditional_t<casts, typename Policy::disabled, Policy>;
+    using Caster = detail::InputCaster<stdlib::conditional_t<casts, CastInputs, void>>;
+    constexpr bool callable = requires {
+      Op::forward(Context<P>{}, detail::cast_argument<Caster>(static_cast<Args&&>(args))...);
+    };
+    static_assert(callable,
+      "custom_fwd: Op::forward(Context<P>, args...) must take the context first and then these arguments, cast as cast_inputs says. "
+      "P is Policy, or Policy::disabled where the op has cast_inputs.");
+    if constexpr (callable) {
+      auto result = Op::forward(Context<P>{}, detail::cast_argument<Caster>(static_cast<Args&&>(args))...);
+      if constexpr (detail::is_saved<decltype(result)>) {
+        return detail::with_context<Op, P>(static_cast<decltype(result)&&>(result));
+      } else {
+        return Forwarded<decltype(result), OpContext<Op, P>>{static_cast<decltype(result)&&>(result), OpContext<Op, P>()};
+      }
+    }
   }
+}
+
+/// Outside any region: nothing is cast, and the backward runs outside too.
+MEZZO_EXEC_CHECK_DISABLE
+template <class Op, class... Args>
+  requires(!AutocastPolicy<Op>)
+MEZZO_HOST_DEVICE constexpr auto custom_fwd(Args&&... args) {
+  return custom_fwd<Autocast<float>::disabled, Op>(static_cast<Args&&>(args)...);
 }
 
 /// Runs `Op::backward(context, grads...)`; `grads` are passed as they are.
@@ -175,9 +212,19 @@ MEZZO_HOST_DEVICE constexpr decltype(auto) custom_bwd(const C& context, Grads&&.
     "custom_bwd<Op>(context, grads...): the context must be the one that custom_fwd<Policy, Op> returned: it carries the policy and "
     "what the forward saved.");
   if constexpr (detail::is_op_context<C>) {
-    static_assert(stdlib::is_same_v<typename C::op, Op>,
+    constexpr bool same_op = stdlib::is_same_v<typename C::op, Op>;
+    static_assert(same_op,
       "custom_bwd<Op>(context, grads...): the context was made by another op's forward. Name the op that custom_fwd was called with.");
-    return Op::backward(static_cast<const typename C::Base&>(context), static_cast<Grads&&>(grads)...);
+    if constexpr (same_op) {
+      using Base = typename C::Base;
+      constexpr bool callable = requires { Op::backward(static_cast<const Base&>(context), static_cast<Grads&&>(grads)...); };
+      static_assert(callable,
+        "custom_bwd: Op::backward(const Context<P, Kept...>&, grads...) must take the context of its own forward, the same policy and the "
+        "saved values, and then these gradients. Leave P a template parameter.");
+      if constexpr (callable) {
+        return Op::backward(static_cast<const Base&>(context), static_cast<Grads&&>(grads)...);
+      }
+    }
   }
 }
 
