@@ -120,12 +120,12 @@ struct Backend<HostExecutor, op::adaptive_avg_pool2d> {
         const std::int64_t width = std::min(at_once, shape.channels - first);
         const T* const from = x + image * pixels * shape.channels + first;
         Sum sum[at_once] = {};
-        host::vectorised([&]() MEZZO_INLINE_BODY {
-          for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
-            for (std::int64_t c = 0; c < width; ++c) sum[c] += convert<Sum>(from[pixel * shape.channels + c]);
-          }
-          for (std::int64_t c = 0; c < width; ++c) sum[c] /= static_cast<Sum>(pixels);
-        });
+        Sum row[at_once];
+        for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
+          host::widen_row(from + pixel * shape.channels, row, width);
+          for (std::int64_t c = 0; c < width; ++c) sum[c] += row[c];
+        }
+        for (std::int64_t c = 0; c < width; ++c) sum[c] /= static_cast<Sum>(pixels);
         host::narrow_row(sum, y + image * shape.channels + first, width);
       }
     });

@@ -34,6 +34,17 @@ MEZZO_AVX2 inline void narrow_float16(const float* from, float16* to, std::int64
 }
 #endif
 
+using Bits16 [[gnu::may_alias]] = stdlib::uint16_t;
+
+template <SixteenBit To>
+constexpr stdlib::uint16_t encode_bits(stdlib::uint32_t bits) {
+  if constexpr (stdlib::is_same_v<To, float16>) {
+    return encode_float16(bits);
+  } else {
+    return encode_bfloat16(bits);
+  }
+}
+
 /// to[i] = from[i], exactly.
 template <class T, class From>
 inline void widen_row(const From* from, T* to, std::int64_t count) {
@@ -42,9 +53,17 @@ inline void widen_row(const From* from, T* to, std::int64_t count) {
     if (has_avx2()) return widen_float16(from, to, count);
   }
 #endif
-  vectorised([=]() MEZZO_INLINE_BODY {
-    for (std::int64_t i = 0; i < count; ++i) to[i] = convert<T>(from[i]);
-  });
+  if constexpr (SixteenBit<From> && stdlib::is_same_v<T, float>) {
+    // As plain integers: the compiler vectorises no loop over the toolkit's classes.
+    const auto* const bits = reinterpret_cast<const Bits16*>(from);
+    vectorised([=]() MEZZO_INLINE_BODY {
+      for (std::int64_t i = 0; i < count; ++i) to[i] = decode<From>(bits[i]);
+    });
+  } else {
+    vectorised([=]() MEZZO_INLINE_BODY {
+      for (std::int64_t i = 0; i < count; ++i) to[i] = convert<T>(from[i]);
+    });
+  }
 }
 
 /// to[i] = from[i], rounded once.
@@ -55,18 +74,34 @@ inline void narrow_row(const T* from, To* to, std::int64_t count) {
     if (has_avx2()) return narrow_float16(from, to, count);
   }
 #endif
-  vectorised([=]() MEZZO_INLINE_BODY {
-    for (std::int64_t i = 0; i < count; ++i) to[i] = convert<To>(from[i]);
-  });
+  if constexpr (SixteenBit<To> && stdlib::is_same_v<T, float>) {
+    auto* const bits = reinterpret_cast<Bits16*>(to);
+    vectorised([=]() MEZZO_INLINE_BODY {
+      for (std::int64_t i = 0; i < count; ++i) bits[i] = encode_bits<To>(to_bits(from[i]));
+    });
+  } else {
+    vectorised([=]() MEZZO_INLINE_BODY {
+      for (std::int64_t i = 0; i < count; ++i) to[i] = convert<To>(from[i]);
+    });
+  }
 }
+
+/// Elements of a row that are worked on at once, in buffers on the stack.
+inline constexpr std::int64_t row_block = 256;
 
 /// to[i] = from[i], or to[i] + from[i]; the sum in T, rounded once.
 template <class To, class T>
 inline void store_row(const T* from, To* to, std::int64_t count, Accumulate accumulate) {
   if (accumulate == Accumulate::no) return narrow_row(from, to, count);
-  vectorised([=]() MEZZO_INLINE_BODY {
-    for (std::int64_t i = 0; i < count; ++i) to[i] = convert<To>(convert<T>(to[i]) + from[i]);
-  });
+  T sum[row_block];
+  for (std::int64_t first = 0; first < count; first += row_block) {
+    const std::int64_t width = count - first < row_block ? count - first : row_block;
+    widen_row(to + first, sum, width);
+    vectorised([&sum, more = from + first, width]() MEZZO_INLINE_BODY {
+      for (std::int64_t i = 0; i < width; ++i) sum[i] += more[i];
+    });
+    narrow_row(sum, to + first, width);
+  }
 }
 
 }  // namespace mezzo::detail::host
