@@ -129,6 +129,13 @@ MEZZO_HOST_DEVICE constexpr To narrow(float value, Overflow overflow) {
 /// Source: IEEE 754 roundTiesToEven; the OCP 8-bit format specification for E4M3 and E5M2.
 template <Element To, Overflow OnOverflow = Overflow::to_infinity, Element From>
 MEZZO_HOST_DEVICE constexpr To convert(From value) {
+  if constexpr (OnOverflow == Overflow::saturate && element_traits<From>::has_infinity) {
+    // Also where the target is wider or the type stays: there no rounding would meet the infinity.
+    if (!is_finite(value) && !is_nan(value)) {
+      const bool negative = (to_bits(value) & element_traits<From>::sign_mask) != 0;
+      return negative ? element_limits<To>::lowest() : element_limits<To>::max();
+    }
+  }
   if constexpr (stdlib::is_same_v<To, From>) {
     return value;
   } else if constexpr (stdlib::is_same_v<To, float>) {
