@@ -30,15 +30,18 @@ inline bool is_asynchronous(cudaError_t error) {
   }
 }
 
+/// Takes an error that was dealt with out of the program's last error, where its next check would find it and blame another
+/// call. Errors that stay for good are the program's to find.
+inline void forget(cudaError_t error) noexcept {
+  if (error != cudaSuccess && !is_asynchronous(error)) static_cast<void>(cudaGetLastError());
+}
+
 /// Throws unless `error` is success: the call's name, CUDA's text, and whose error it is.
 inline void check_cuda(cudaError_t error, const char* call, std::source_location where) {
   if (error == cudaSuccess) return;
+  forget(error);
   const char* const text = cudaGetErrorString(error);
-  if (error == cudaErrorMemoryAllocation) {
-    // Nothing is broken, and the exception tells: the program's next cudaGetLastError must not find it again.
-    static_cast<void>(cudaGetLastError());
-    fail<OutOfMemory>(where, call, text);
-  }
+  if (error == cudaErrorMemoryAllocation) fail<OutOfMemory>(where, call, text);
   if (is_asynchronous(error)) {
     fail<CudaError>(where, call, "found an error of work queued before this call: ", text, " (", cudaGetErrorName(error), ")");
   }
@@ -77,8 +80,8 @@ inline constexpr bool per_thread_default_stream = false;
 /// Queues work on a CUDA stream; owns neither stream nor device. The stream must outlive what is built on the executor.
 ///
 /// Every call runs on the device that was recorded at construction and leaves the caller's current device as it was. Errors
-/// throw CudaError or OutOfMemory with the name of the call; errors of the user's program that were pending before stay
-/// pending, and a sticky one is reported as found, not as caused, here.
+/// throw CudaError or OutOfMemory with the name of the call and are not found again by the program's next cudaGetLastError; errors
+/// of the user's program that were pending before stay pending, and a sticky one is reported as found, not as caused, here.
 class CudaExecutor {
  public:
   /// @param stream null: the default stream as this translation unit is compiled, legacy or per-thread
@@ -108,14 +111,14 @@ class CudaExecutor {
     detail::check_cuda(cudaMallocAsync(&memory, bytes, stream_), "cudaMallocAsync", where);
     return memory;
   }
-  /// Never throws: after a device reset or at process exit there is nothing left to free.
+  /// Never throws: after a device reset or at process exit there is nothing left to free, nor a stream to free it on.
   void deallocate(void* pointer, std::size_t) const noexcept {
-    if (pointer == nullptr) return;
+    if (pointer == nullptr || !owned_by_device(pointer)) return;
     int before = device_;
-    static_cast<void>(cudaGetDevice(&before));
-    if (before != device_) static_cast<void>(cudaSetDevice(device_));
-    static_cast<void>(cudaFreeAsync(pointer, stream_));
-    if (before != device_) static_cast<void>(cudaSetDevice(before));
+    detail::forget(cudaGetDevice(&before));
+    if (before != device_) detail::forget(cudaSetDevice(device_));
+    detail::forget(cudaFreeAsync(pointer, stream_));
+    if (before != device_) detail::forget(cudaSetDevice(before));
   }
 
   void copy(void* to, const void* from, std::size_t bytes, std::source_location where = std::source_location::current()) const {
@@ -134,13 +137,21 @@ class CudaExecutor {
   }
   /// True for memory of this executor's device, managed memory and pinned host memory.
   [[nodiscard]] bool accessible(const void* pointer) const {
-    cudaPointerAttributes attributes{};
-    if (cudaPointerGetAttributes(&attributes, pointer) != cudaSuccess) return false;
+    const cudaPointerAttributes attributes = attributes_of(pointer);
     if (attributes.type == cudaMemoryTypeDevice) return attributes.device == device_;
     return attributes.type == cudaMemoryTypeManaged || attributes.type == cudaMemoryTypeHost;
   }
 
  private:
+  /// Type cudaMemoryTypeUnregistered for a pointer that CUDA does not know, and where CUDA is gone.
+  static cudaPointerAttributes attributes_of(const void* pointer) noexcept {
+    cudaPointerAttributes attributes{};
+    const cudaError_t error = cudaPointerGetAttributes(&attributes, pointer);
+    detail::forget(error);
+    return error == cudaSuccess ? attributes : cudaPointerAttributes{};
+  }
+  static bool owned_by_device(const void* pointer) noexcept { return attributes_of(pointer).type == cudaMemoryTypeDevice; }
+
   cudaStream_t stream_ = cudaStreamLegacy;
   int device_ = 0;
 };
