@@ -8,44 +8,99 @@ namespace mezzo {
 
 namespace detail {
 
-/// The floating types of a call as a set.
-enum Float : unsigned { none = 0, e4m3 = 1, e5m2 = 2, f16 = 4, bf16 = 8, f32 = 16, f64 = 32 };
+/// The floating types as bits of a set; `no_float` stands for integers and bools.
+enum Float : unsigned { no_float = 0, e4m3 = 1, e5m2 = 2, f16 = 4, bf16 = 8, f32 = 16, f64 = 32 };
 
 template <class T>
-inline constexpr unsigned float_bit = none;
+inline constexpr Float float_bit = no_float;
 template <>
-inline constexpr unsigned float_bit<float8_e4m3> = e4m3;
+inline constexpr Float float_bit<float8_e4m3> = e4m3;
 template <>
-inline constexpr unsigned float_bit<float8_e5m2> = e5m2;
+inline constexpr Float float_bit<float8_e5m2> = e5m2;
 template <>
-inline constexpr unsigned float_bit<float16> = f16;
+inline constexpr Float float_bit<float16> = f16;
 template <>
-inline constexpr unsigned float_bit<bfloat16> = bf16;
+inline constexpr Float float_bit<bfloat16> = bf16;
 template <>
-inline constexpr unsigned float_bit<float> = f32;
+inline constexpr Float float_bit<float> = f32;
 template <>
-inline constexpr unsigned float_bit<double> = f64;
+inline constexpr Float float_bit<double> = f64;
 
-/// The widest type of the set. Independent of order: it is decided on the whole set, not pair by pair.
-/// @tparam Mixed8 what two different 8-bit types become.
-template <unsigned Set, class Mixed8>
-constexpr auto widest() {
-  if constexpr ((Set & f64) != 0) {
-    return stdlib::type_identity<double>{};
-  } else if constexpr ((Set & f32) != 0 || (Set & (f16 | bf16)) == (f16 | bf16)) {
-    return stdlib::type_identity<float>{};
-  } else if constexpr ((Set & f16) != 0) {
-    return stdlib::type_identity<float16>{};
-  } else if constexpr ((Set & bf16) != 0) {
-    return stdlib::type_identity<bfloat16>{};
-  } else if constexpr (Set == (e4m3 | e5m2)) {
-    return stdlib::type_identity<Mixed8>{};
-  } else if constexpr (Set == e4m3) {
-    return stdlib::type_identity<float8_e4m3>{};
-  } else {
-    return stdlib::type_identity<float8_e5m2>{};
-  }
+/// The type of a bit; `Otherwise` for none.
+template <Float Bit, class Otherwise>
+struct TypeOf {
+  using type = Otherwise;
+};
+template <class Otherwise>
+struct TypeOf<e4m3, Otherwise> {
+  using type = float8_e4m3;
+};
+template <class Otherwise>
+struct TypeOf<e5m2, Otherwise> {
+  using type = float8_e5m2;
+};
+template <class Otherwise>
+struct TypeOf<f16, Otherwise> {
+  using type = float16;
+};
+template <class Otherwise>
+struct TypeOf<bf16, Otherwise> {
+  using type = bfloat16;
+};
+template <class Otherwise>
+struct TypeOf<f32, Otherwise> {
+  using type = float;
+};
+template <class Otherwise>
+struct TypeOf<f64, Otherwise> {
+  using type = double;
+};
+
+constexpr bool is_eight_bit(Float type) { return type == e4m3 || type == e5m2; }
+
+/// The widest type of a set. Decided on the whole set, so that no order of the arguments matters.
+/// @param mixed8 what two different 8-bit types become.
+constexpr Float widest(unsigned set, Float mixed8) {
+  if ((set & f64) != 0) return f64;
+  if ((set & f32) != 0 || (set & (f16 | bf16)) == (f16 | bf16)) return f32;
+  if ((set & f16) != 0) return f16;
+  if ((set & bf16) != 0) return bf16;
+  return set == (e4m3 | e5m2) ? mixed8 : static_cast<Float>(set);
 }
+
+/// What one call is about: the policy's part and the set of its floating types.
+struct CallFacts {
+  CastRule rule;
+  bool enabled;
+  Float low;
+  unsigned set;
+
+  /// Whether the op's rule says anything: not in a disabled region, with a double or without a floating argument.
+  constexpr bool active() const { return enabled && set != no_float && (set & f64) == 0; }
+
+  constexpr Float compute() const {
+    if (!active()) return widest(set, f32);
+    switch (rule) {
+      case CastRule::lower_precision: return low;
+      case CastRule::pass_through: return widest(set, low);
+      case CastRule::promote: {
+        const Float join = widest(set, low);
+        return is_eight_bit(join) || low == f32 ? low : join;
+      }
+      default: return f32;  // float32, float32_output, and a banned op under the float32 baseline
+    }
+  }
+  /// @param first type of the call's first argument.
+  constexpr Float result(Float first) const {
+    if (active() && rule == CastRule::pass_through) return first;
+    return active() && is_eight_bit(compute()) ? f32 : compute();  // the accumulator: nothing is cast to 8 bits without a scale
+  }
+  /// @param own type of the argument asked about.
+  constexpr Float argument(Float own) const {
+    if (!active() || own == no_float || rule == CastRule::pass_through || rule == CastRule::float32_output) return own;
+    return rule == CastRule::promote && set == own && is_eight_bit(own) ? own : compute();  // 8 bits alone are read as they are
+  }
+};
 
 template <class Op, class = void>
 struct FixedResult {
@@ -107,68 +162,28 @@ struct CallCheck {
   static constexpr bool passes = check_op() && HasArguments;
 };
 
-template <class Policy, class Op, class... Elements>
+template <class Policy, class Op, class First, class... Rest>
 struct Call {
-  using low = typename Policy::low_type;
-  static constexpr bool enabled = Policy::is_enabled;
-  static constexpr unsigned floats = (0U | ... | float_bit<Elements>);
-  static constexpr bool has_double = (floats & f64) != 0;
-  /// Whether the op's rule says anything about this call.
-  static constexpr bool active = enabled && floats != none && !has_double;
-  static constexpr CastRule rule = enabled ? Policy::template rule<Op> : CastRule::pass_through;
+  static constexpr CallFacts facts{Policy::is_enabled ? Policy::template rule<Op> : CastRule::pass_through, Policy::is_enabled,
+                                   float_bit<typename Policy::low_type>, (float_bit<First> | ... | float_bit<Rest>)};
+  static constexpr bool active = facts.active();
+  static constexpr CastRule rule = facts.rule;
 
-  template <class... All>
-  static constexpr auto compute() {
-    if constexpr (floats == none) {
-      return stdlib::type_identity<promote_t<All...>>{};
-    } else if constexpr (has_double) {
-      return stdlib::type_identity<double>{};
-    } else if constexpr (!enabled) {
-      return widest<floats, float>();
-    } else if constexpr (rule == CastRule::lower_precision) {
-      return stdlib::type_identity<low>{};
-    } else if constexpr (rule == CastRule::pass_through) {
-      return widest<floats, low>();
-    } else if constexpr (rule == CastRule::promote) {
-      using Widest = typename decltype(widest<floats, low>())::type;
-      constexpr bool below_low = EightBit<Widest> || stdlib::is_same_v<low, float>;
-      return stdlib::type_identity<stdlib::conditional_t<below_low, low, Widest>>{};
-    } else {  // float32, float32_output, and a banned op under the float32 baseline
-      return stdlib::type_identity<float>{};
-    }
-  }
-  using compute_type = typename decltype(compute<Elements...>())::type;
-
-  template <class First, class...>
-  struct FirstOf {
-    using type = First;
-  };
-  static constexpr auto result() {
-    if constexpr (active && rule == CastRule::pass_through) {
-      return FirstOf<Elements...>{};
-    } else if constexpr (active && EightBit<compute_type>) {
-      return stdlib::type_identity<float>{};  // the accumulator: nothing is cast to 8 bits without a scale
+  static constexpr auto common() {
+    if constexpr (facts.set == no_float) {
+      return stdlib::type_identity<promote_t<First, Rest...>>{};
     } else {
-      return stdlib::type_identity<compute_type>{};
+      return stdlib::type_identity<First>{};
     }
   }
-  using by_rule = typename decltype(result())::type;
-  using result_type = typename FixedResult<Op>::template type<by_rule>;
+  using Common = typename decltype(common())::type;
+  using compute_type = typename TypeOf<facts.compute(), Common>::type;
+  using result_type =
+    typename FixedResult<Op>::template type<typename TypeOf<facts.result(float_bit<First>), Common>::type>;
 
   /// What one element of type `T` is read as.
   template <class T>
-  static constexpr auto argument_of() {
-    constexpr bool eligible = active && float_bit<T> != none;
-    if constexpr (!eligible || rule == CastRule::pass_through || rule == CastRule::float32_output) {
-      return stdlib::type_identity<T>{};
-    } else if constexpr (rule == CastRule::promote && floats == float_bit<T> && EightBit<T>) {
-      return stdlib::type_identity<T>{};  // 8-bit arguments of one type are read as they are
-    } else {
-      return stdlib::type_identity<compute_type>{};
-    }
-  }
-  template <class T>
-  using argument = typename decltype(argument_of<T>())::type;
+  using argument = typename TypeOf<facts.argument(float_bit<T>), T>::type;
 };
 
 /// Stands in after a refusal.

@@ -121,7 +121,17 @@ constexpr auto elements_of() {
   }
 }
 
+template <bool AllNumbers, class... Args>
+struct ElementsOfAll {
+  using type = typename Concatenated<decltype(elements_of<Args>())...>::type;
+};
 template <class... Args>
-using elements_of_all_t = typename Concatenated<decltype(elements_of<stdlib::remove_cvref_t<Args>>())...>::type;
+struct ElementsOfAll<true, Args...> {  // the common case, made cheap
+  using type = TypeList<Args...>;
+};
+
+template <class... Args>
+using elements_of_all_t = typename ElementsOfAll<((Element<stdlib::remove_cvref_t<Args>> || stdlib::is_integral_v<stdlib::remove_cvref_t<Args>>) && ...),
+                                                 stdlib::remove_cvref_t<Args>...>::type;
 
 }  // namespace mezzo::detail
