@@ -46,6 +46,7 @@ struct Kinds {
 namespace detail {
 
 /// Calls `f(Kind{})` for the kind at `index`.
+MEZZO_EXEC_CHECK_DISABLE
 template <class F, class... Kind>
 MEZZO_HOST_DEVICE constexpr void visit_kind(Kinds<Kind...>, stdlib::uint32_t index, F&& f) {
   stdlib::uint32_t at = 0;

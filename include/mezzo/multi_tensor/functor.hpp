@@ -40,6 +40,7 @@ MEZZO_HOST_DEVICE inline void store(void* column, stdlib::uint64_t index, Real v
 }
 
 /// Loads element `index` of every column, calls `f(real&...)`, stores what the kind writes.
+MEZZO_EXEC_CHECK_DISABLE
 template <class F, class... Column, stdlib::size_t... I>
 MEZZO_HOST_DEVICE inline void element(Columns<Column...>, stdlib::index_sequence<I...>, void* const* columns,
                                       stdlib::uint64_t index, F&& f) {
