@@ -22,7 +22,7 @@ struct Concatenated<TypeList<A...>, TypeList<B...>, Rest...> : Concatenated<Type
 
 /// A single number: an element type, an integer or a bool.
 template <class T>
-concept Number = Element<T> || stdlib::is_arithmetic_v<T>;
+concept Number = Element<T> || stdlib::is_integral_v<T>;
 
 /// Data that an op reads in place: a pointer, an iterator, an mdspan, or anything with value_type, begin() and size().
 template <class T>
@@ -121,17 +121,17 @@ constexpr auto elements_of() {
   }
 }
 
-template <bool AllNumbers, class... Args>
+template <class... Args>
 struct ElementsOfAll {
   using type = typename Concatenated<decltype(elements_of<Args>())...>::type;
 };
 template <class... Args>
-struct ElementsOfAll<true, Args...> {  // the common case, made cheap
+  requires(Number<Args> && ...)
+struct ElementsOfAll<Args...> {  // the common case, made cheap
   using type = TypeList<Args...>;
 };
 
 template <class... Args>
-using elements_of_all_t = typename ElementsOfAll<((Element<stdlib::remove_cvref_t<Args>> || stdlib::is_integral_v<stdlib::remove_cvref_t<Args>>) && ...),
-                                                 stdlib::remove_cvref_t<Args>...>::type;
+using elements_of_all_t = typename ElementsOfAll<stdlib::remove_cvref_t<Args>...>::type;
 
 }  // namespace mezzo::detail
