@@ -92,11 +92,11 @@ struct Forwarded {
 
 namespace detail {
 
-/// The floating types that `cast_inputs` casts to: `To`, but not from double.
+/// `cast_inputs` casts floating types but double to `To`.
 template <class To>
 struct InputCaster {
   template <class T>
-  using type = stdlib::conditional_t<stdlib::is_same_v<T, double>, T, To>;
+  using type = stdlib::conditional_t<Element<T> && !stdlib::is_same_v<T, double>, To, T>;
 };
 template <>
 struct InputCaster<void> {
