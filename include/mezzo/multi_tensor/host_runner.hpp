@@ -56,7 +56,7 @@ void reduce_elements(const HostExecutor&, const TableView<N>& table, const Funct
   for (std::uint32_t c = 0; c < table.chunk_count; ++c) {
     const Chunk chunk = table.chunks[c];
     const Row<N>& row = table.rows[chunk.row];
-    const std::uint32_t lanes = chunk.length > table.tiny_size ? block_lanes : warp_lanes;
+    const std::uint32_t lanes = c < table.long_chunks ? block_lanes : warp_lanes;
     const auto scalars = functor.scalars(row.kind, row.group);
     double sums[block_lanes] = {};
     detail::visit_kind(typename Functor::kinds{}, row.kind, [&]<class Kind>(Kind kind) {

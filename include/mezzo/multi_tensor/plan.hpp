@@ -11,16 +11,16 @@
 
 namespace mezzo::multi_tensor {
 
-/// Threads in a block, and the two lengths that decide how work is cut.
-struct PlanOptions {
-  std::uint32_t chunk_size = 8192;  ///< elements of a chunk at most; a multiple of 8, so that every chunk starts in its span's alignment
-  std::uint32_t tiny_size = 512;    ///< a chunk up to this length is done by one warp, a longer one by a whole block
-  std::uint32_t warps = 8;          ///< warps in a block, and so tiny chunks in one
-};
-
 /// Lanes that share a chunk: a warp's or a block's. The sum over a chunk follows one fixed tree over them.
 inline constexpr std::uint32_t warp_lanes = 32;
 inline constexpr std::uint32_t block_lanes = 256;
+
+/// The lengths that decide how work is cut.
+struct PlanOptions {
+  std::uint32_t chunk_size = 8192;  ///< elements of a chunk at most; a multiple of 8, so that every chunk starts in its span's alignment
+  std::uint32_t tiny_size = 512;    ///< a chunk up to this length is done by one warp, a longer one by a whole block
+  std::uint32_t warps = block_lanes / warp_lanes;  ///< warps in a block, and so tiny chunks in one
+};
 
 /// A run of elements `[begin, begin + length)` of one row.
 struct Chunk {
@@ -30,18 +30,13 @@ struct Chunk {
   friend bool operator==(const Chunk&, const Chunk&) = default;
 };
 
-/// The chunks `[first, first + count)`: one long chunk for all warps, or up to `warps` tiny ones, a warp each.
-struct Block {
-  std::uint32_t first;
-  std::uint32_t count;
-  friend bool operator==(const Block&, const Block&) = default;
-};
-
-/// Chunks that cover every element of every span exactly once, and the blocks they are dealt to. Long chunks come first;
-/// within each kind chunks keep the order of the spans. Empty spans have no chunk, wherever they stand.
+/// Chunks that cover every element of every span exactly once. The long ones come first and take a block of threads each,
+/// the tiny ones follow, `warps` to a block, a warp each; within each kind chunks keep the order of the spans. Empty spans
+/// have no chunk, wherever they stand.
 struct Plan {
   std::vector<Chunk> chunks;
-  std::vector<Block> blocks;
+  std::uint32_t long_chunks = 0;
+  std::uint32_t block_count = 0;
 };
 
 /// Plans `sizes[i]` elements of row i. Sizes may pass 2^32. @throws InvalidArgument on more than 2^32 - 1 rows or chunks.
@@ -68,12 +63,8 @@ inline Plan make_plan(std::span<const std::uint64_t> sizes, const PlanOptions& o
       (length <= options.tiny_size ? tiny : plan.chunks).push_back({begin, length, static_cast<std::uint32_t>(row)});
     }
   }
-  const std::size_t long_chunks = plan.chunks.size();
-  for (std::size_t i = 0; i < long_chunks; ++i) plan.blocks.push_back({static_cast<std::uint32_t>(i), 1});
-  for (std::size_t i = 0; i < tiny.size(); i += options.warps) {
-    const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(options.warps, tiny.size() - i));
-    plan.blocks.push_back({static_cast<std::uint32_t>(long_chunks + i), count});
-  }
+  plan.long_chunks = static_cast<std::uint32_t>(plan.chunks.size());
+  plan.block_count = static_cast<std::uint32_t>(plan.chunks.size() + (tiny.size() + options.warps - 1) / options.warps);
   plan.chunks.insert(plan.chunks.end(), tiny.begin(), tiny.end());
   return plan;
 }

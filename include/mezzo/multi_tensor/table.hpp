@@ -22,12 +22,12 @@ template <int N>
 struct TableView {
   const Row<N>* rows;
   const Chunk* chunks;
-  const Block* blocks;
   double* partials;       ///< one a chunk: its share of a sum
-  std::uint32_t* ticket;  ///< counts finished blocks; 0 between launches
+  std::uint32_t* ticket;  ///< counts finished blocks of threads; 0 between launches
+  std::uint32_t* next;    ///< counts begun blocks of work; 0 between launches
   std::uint32_t chunk_count;
+  std::uint32_t long_chunks;  ///< the first chunks take a block each, the others a warp each
   std::uint32_t block_count;
-  std::uint32_t tiny_size;
 };
 
 /// Rows and their plan, with everything a launch reads already in place.
@@ -38,7 +38,7 @@ class Table {
   /// Plans the rows; nothing is allocated until `place`.
   explicit Table(std::vector<Row<N>> rows, const PlanOptions& options = {},
                  std::source_location where = std::source_location::current())
-      : rows_(std::move(rows)), tiny_size_(options.tiny_size) {
+      : rows_(std::move(rows)) {
     std::vector<std::uint64_t> sizes;
     sizes.reserve(rows_.size());
     for (const auto& row : rows_) sizes.push_back(row.size);
@@ -49,20 +49,20 @@ class Table {
   void place(Arena& arena) {
     view_ = {.rows = arena.take<Row<N>>(rows_.size(), 16),
              .chunks = arena.take<Chunk>(plan_.chunks.size(), 16),
-             .blocks = arena.take<Block>(plan_.blocks.size(), 16),
              .partials = arena.take<double>(plan_.chunks.size(), 16),
-             .ticket = arena.take<std::uint32_t>(1, 16),
+             .ticket = arena.take<std::uint32_t>(1, 128),
+             .next = arena.take<std::uint32_t>(1, 128),
              .chunk_count = static_cast<std::uint32_t>(plan_.chunks.size()),
-             .block_count = static_cast<std::uint32_t>(plan_.blocks.size()),
-             .tiny_size = tiny_size_};
+             .long_chunks = plan_.long_chunks,
+             .block_count = plan_.block_count};
   }
 
   /// Writes the placed table. The copies read this object's memory, so it must stay until the executor has done them.
   void upload(const AnyExecutor& executor, std::source_location where = std::source_location::current()) const {
     copy(executor, view_.rows, rows_, where);
     copy(executor, view_.chunks, plan_.chunks, where);
-    copy(executor, view_.blocks, plan_.blocks, where);
     executor.fill(view_.ticket, std::byte{0}, sizeof(std::uint32_t), where);
+    executor.fill(view_.next, std::byte{0}, sizeof(std::uint32_t), where);
   }
 
   [[nodiscard]] std::vector<Row<N>>& rows() noexcept { return rows_; }
@@ -79,7 +79,6 @@ class Table {
   std::vector<Row<N>> rows_;
   Plan plan_;
   TableView<N> view_{};
-  std::uint32_t tiny_size_ = PlanOptions{}.tiny_size;
 };
 
 }  // namespace mezzo::multi_tensor

@@ -61,8 +61,8 @@ struct AdamW {
     v = exact::fma(s.beta2, v, exact::mul(exact::mul(s.one_minus_beta2, gradient), gradient));
     const float denominator = exact::fma(exact::sqrt(v), s.root_correction, s.epsilon);
     // With epsilon 0 an element that never saw a gradient has 0 / 0: it rests.
-    const float direction = m == 0.f ? 0.f : exact::div(m, denominator);
-    weight = exact::fma(-s.step_size, direction, exact::mul(s.keep, weight));
+    const float direction = (to_bits(m) & ~element_traits<float>::sign_mask) == 0 ? 0.f : exact::div(m, denominator);
+    weight = exact::fma(exact::neg(s.step_size), direction, exact::mul(s.keep, weight));
   }
 };
 static_assert(UpdateRule<AdamW>);

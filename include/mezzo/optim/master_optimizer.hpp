@@ -342,12 +342,20 @@ class MasterOptimizer {
     auto* const scalars = arena.take<typename Rule::Scalars>(groups, 64);
     if (memory != nullptr) head_ = {.options = options, .scalars = scalars};
     table_.place(arena);
+    // Large arrays start at multiples of 2 MB: at some other distances the arrays that one step walks side by side collide
+    // in DRAM (measured on an H200: 2.8 TB/s where 4.0 are possible).
+    const auto begin_array = [&](std::size_t element) {
+      std::size_t bytes = 0;
+      for (const Row& row : table_.rows()) bytes += row.size * element;
+      if (bytes >= (std::size_t{16} << 20)) arena.take<std::byte>(0, std::size_t{2} << 20);
+    };
     // Masters and moments start in the alignment phase of the span they are walked with, so that one peeled head fits all.
     const auto phase = [&](std::size_t i, std::size_t element) {
       const Parameter& p = parameters_[i];
       return reinterpret_cast<std::uintptr_t>(p.model.data()) / size_of(p.model.type()) % 8 * element;
     };
     if (memory != nullptr) masters_.clear();
+    begin_array(sizeof(float));
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       Row& row = table_.rows()[i];
       if (row.columns[copy_column] == nullptr) continue;
@@ -359,6 +367,7 @@ class MasterOptimizer {
     }
     const std::size_t moments_begin = arena.bytes();
     for (int which = 0; which < Rule::moments; ++which) {
+      begin_array(sizeof(Moment));
       for (std::size_t i = 0; i < parameters_.size(); ++i) {
         auto* const moment = arena.take<Moment>(table_.rows()[i].size, 64, phase(i, sizeof(Moment)));
         if (memory != nullptr) table_.rows()[i].columns[detail::first_moment_column + which] = moment;

@@ -48,7 +48,7 @@ struct Sgd {
     const float decayed = exact::fma(s.weight_decay, weight, gradient);
     buffer = exact::fma(s.momentum, buffer, exact::mul(s.dampened, decayed));
     const float direction = s.nesterov ? exact::fma(s.momentum, buffer, decayed) : buffer;
-    weight = exact::fma(-s.lr, direction, weight);
+    weight = exact::fma(exact::neg(s.lr), direction, weight);
   }
 };
 static_assert(UpdateRule<Sgd>);

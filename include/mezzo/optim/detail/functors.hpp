@@ -36,8 +36,9 @@ MEZZO_HOST_DEVICE void prepare_scalars(OptimizerControl<Rule>& control) {
 }
 
 MEZZO_HOST_DEVICE inline float clip_factor(double norm, float max_norm) {
-  if (max_norm <= 0.f) return 1.f;
-  const double factor = exact::div(exact::to_double(max_norm), exact::add(norm, 1e-6));
+  const double most = exact::to_double(max_norm);  // in double: a float comparison may flush a subnormal limit
+  if (most <= 0) return 1.f;
+  const double factor = exact::div(most, exact::add(norm, 1e-6));
   return factor < 1.0 ? exact::to_float(factor) : 1.f;
 }
 
