@@ -1,0 +1,2 @@
+#include "numeric/finite_cases.hpp"
+#include "support/executors.hpp"
