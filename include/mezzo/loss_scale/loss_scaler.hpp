@@ -194,6 +194,16 @@ class LossScalerBase {
     end_iteration();
   }
 
+  /// From now on queues on another stream of the same kind of executor; order between the two is the user's to make.
+  template <Executor E>
+  void rebind(const E& executor, std::source_location where = std::source_location::current()) {
+    alive(where);
+    if (!executor_->same_kind(AnyExecutor(executor))) {
+      fail<InvalidArgument>(where, "rebind", "the executor must be of the kind the scaler was built on");
+    }
+    executor_ = AnyExecutor(executor);
+  }
+
   /// Scale, inverse and overflow flag for the user's own kernels; valid as long as the scaler.
   [[nodiscard]] LossScaleView device_view() const noexcept { return LossScaleView(control_); }
 

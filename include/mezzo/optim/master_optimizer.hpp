@@ -128,7 +128,10 @@ class MasterOptimizer {
     operations_->set_schedule(*executor_, {control_, schedule}, where);
   }
 
-  [[nodiscard]] const Options& options(std::uint32_t group = 0) const { return groups_.at(group); }
+  [[nodiscard]] const Options& options(std::uint32_t group = 0, Where where = Where::current()) const {
+    require(group < groups_.size(), where, "options", "group must be one of the optimizer's", group);
+    return groups_[group];
+  }
 
   /// Counters and the last check's findings. Waits for the executor.
   [[nodiscard]] OptimizerState state(Where where = Where::current()) const {
@@ -146,26 +149,31 @@ class MasterOptimizer {
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return parameters_.size(); }
-  [[nodiscard]] const Parameter& parameter(std::size_t i) const { return parameters_.at(i); }
+  /// @throws InvalidArgument unless `i < size()`, as do the three below.
+  [[nodiscard]] const Parameter& parameter(std::size_t i, Where where = Where::current()) const {
+    require(i < parameters_.size(), where, "MasterOptimizer", "parameter must be below " + std::to_string(parameters_.size()), i);
+    return parameters_[i];
+  }
 
   /// [n] the float32 weights of parameter i, in the executor's memory; of a float parameter the model itself; empty without master.
-  [[nodiscard]] Span<float> master(std::size_t i) const {
-    const Row& row = table_.rows().at(i);
+  [[nodiscard]] Span<float> master(std::size_t i, Where where = Where::current()) const {
+    const Row& row = row_of(i, where);
     const bool wide = Storage::keeps_master || (row.kind & detail::float_parameter) != 0;
     return wide ? Span<float>(static_cast<float*>(row.columns[detail::weight_column]), row.size) : Span<float>();
   }
 
   /// [n] moment `which` of parameter i, in the executor's memory, for `which` in [0, Rule::moments).
-  [[nodiscard]] Span<Moment> moment(std::size_t i, int which) const {
-    const Row& row = table_.rows().at(i);
+  [[nodiscard]] Span<Moment> moment(std::size_t i, int which, Where where = Where::current()) const {
+    require(which >= 0 && which < Rule::moments, where, "moment", "which must be below " + std::to_string(Rule::moments), which);
+    const Row& row = row_of(i, where);
     return {static_cast<Moment*>(row.columns[detail::first_moment_column + which]), row.size};
   }
 
   /// Gradient i as the update rule sees it before clipping: divided by the scale, whatever its type.
-  [[nodiscard]] GradientView<Low> gradient(std::size_t i) const {
-    const Parameter& parameter = parameters_.at(i);
-    const float* const inverse = parameter.gradient.type() == ElementType::f32 ? &control_->inverse_float : &control_->inverse_low;
-    return {parameter.gradient.data(), parameter.gradient.size(), parameter.gradient.type(), inverse};
+  [[nodiscard]] GradientView<Low> gradient(std::size_t i, Where where = Where::current()) const {
+    const ParameterSpan<Low>& span = parameter(i, where).gradient;
+    const float* const inverse = span.type() == ElementType::f32 ? &control_->inverse_float : &control_->inverse_low;
+    return {span.data(), span.size(), span.type(), inverse};
   }
 
   /// Reads the model's values into the masters, after the user wrote the model (loaded weights, say). Allocates and waits.
@@ -257,6 +265,11 @@ class MasterOptimizer {
     std::swap(moments_, other.moments_);
     std::swap(masters_, other.masters_);
     std::swap(id_, other.id_);
+  }
+
+  [[nodiscard]] const Row& row_of(std::size_t i, Where where) const {
+    static_cast<void>(parameter(i, where));
+    return table_.rows()[i];
   }
 
   /// Name of parameter i for messages: `parameter 3 ("conv1")`.
