@@ -52,6 +52,14 @@ class BatchLoader {
     }
   }
 
+  /// Writes the images `chosen` as they are. Shapes as above.
+  void load(std::span<const std::uint32_t> chosen, mezzo::Span<T> images, mezzo::Span<std::int32_t> labels) const {
+    for (std::size_t n = 0; n < chosen.size(); ++n) {
+      labels[n] = data_->label(chosen[n]);
+      write(data_->pixels(chosen[n]), Crop{}, images.data() + n * image_bytes);
+    }
+  }
+
   /// Writes the `count` images from `first` on as they are. Shapes as above.
   void load(std::size_t first, std::size_t count, mezzo::Span<T> images, mezzo::Span<std::int32_t> labels) const {
     for (std::size_t n = 0; n < count; ++n) {

@@ -134,8 +134,12 @@ std::string format(const char* pattern, Parts... parts) {
 
 /// 1234567 as "1,234,567".
 inline std::string grouped(std::uint64_t value) {
-  std::string text = std::to_string(value);
-  for (std::size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, ",");
+  const std::string digits = std::to_string(value);
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text.push_back(',');
+    text.push_back(digits[i]);
+  }
   return text;
 }
 
@@ -213,13 +217,14 @@ inline std::string table(const std::vector<Result>& results) {
   std::string text;
   for (std::size_t r = 0; r < rows.size(); ++r) {
     const auto& [name, cells] = rows[r];
-    text += "| " + name + std::string(widths[0] - name.size(), ' ') + " |";
-    for (std::size_t i = 0; i < cells.size(); ++i) text += " " + std::string(widths[i + 1] - cells[i].size(), ' ') + cells[i] + " |";
-    text += '\n';
+    text.append("| ").append(name).append(widths[0] - name.size(), ' ').append(" |");
+    for (std::size_t i = 0; i < cells.size(); ++i)
+      text.append(1 + widths[i + 1] - cells[i].size(), ' ').append(cells[i]).append(" |");
+    text.append("\n");
     if (r != 0) continue;
-    text += "|" + std::string(widths[0] + 2, '-') + "|";
-    for (std::size_t i = 0; i < cells.size(); ++i) text += std::string(widths[i + 1] + 1, '-') + ":|";
-    text += '\n';
+    text.append("|").append(widths[0] + 2, '-').append("|");
+    for (std::size_t i = 0; i < cells.size(); ++i) text.append(widths[i + 1] + 1, '-').append(":|");
+    text.append("\n");
   }
   return text;
 }
@@ -234,7 +239,11 @@ inline nlohmann::ordered_json to_json(const Result& r) {
                               {"final_scale", r.final_scale},
                               {"last_loss", r.loss}};
   json["test_accuracy_percent"] = r.test_accuracy ? nlohmann::ordered_json(*r.test_accuracy) : nlohmann::ordered_json();
-  for (const Use use : all_uses) json["bytes"][name_of(use)] = r.bytes[use];
+  for (const Use use : all_uses) {
+    std::string key = name_of(use);
+    std::ranges::replace(key, ' ', '_');
+    json["bytes"][key] = r.bytes[use];
+  }
   if (r.flushed)
     json["gradients_lost_in_float16_percent"] = {{"without_scale", r.flushed->without_scale},
                                                  {"with_scale", r.flushed->with_scale},

@@ -109,6 +109,7 @@ TEST_CASE("a_mapped_file_moves_its_mapping") {
   const auto* data = a.bytes().data();
   cifar10::MappedFile b(std::move(a));
   CHECK(b.bytes().data() == data);
+  CHECK(a.bytes().data() == nullptr);   // NOLINT: nobody unmaps it twice
   cifar10::MappedFile c(folder.write("c.bin", "de"));
   c = std::move(b);
   CHECK(c.bytes().data() == data);
@@ -154,17 +155,20 @@ TEST_CASE("compressed_and_foreign_files_are_named_even_when_their_size_fits") {
 
 TEST_CASE("an_image_is_never_mistaken_for_another_format") {
   TemporaryFolder folder;
-  std::string bytes = records(1);
-  bytes.replace(257, 5, "ustar");   // a label in front: pixels may be anything
-  const std::vector paths{folder.write("a.bin", bytes)};
-  CHECK(Dataset(paths).size() == 1);
+  for (int label = 0; label < 10; ++label) {
+    std::string bytes = records(1);
+    bytes[0] = static_cast<char>(label);
+    bytes.replace(257, 5, "ustar");   // a label in front: pixels may be anything
+    const std::vector paths{folder.write("a.bin", bytes)};
+    CHECK(Dataset(paths).size() == 1);
+  }
 }
 
 TEST_CASE("a_label_above_9_is_refused_wherever_it_stands") {
   TemporaryFolder folder;
-  for (const std::size_t image : {0u, 1u, 6u})
+  for (const std::size_t image : {0u, 1u, 3072u})
     for (const int label : {10, 127, 255}) {
-      std::string bytes = records(7);
+      std::string bytes(3073 * record_bytes, '\0');
       bytes[image * record_bytes] = static_cast<char>(label);
       const auto got = refusal({folder.write("a.bin", bytes)});
       CHECK(got.fault == DataFault::bad_label);
@@ -255,6 +259,7 @@ TEST_CASE("the_same_images_twice_are_refused_under_any_name") {
   CHECK(got.fault == DataFault::repeated_file);
   CHECK(contains(got.text, "data_batch_3.bin: files must hold different images, got those of " + a.string()));
   CHECK(refusal({a, a}).fault == DataFault::repeated_file);
+  CHECK(refusal({c, a, b}).fault == DataFault::repeated_file);
   CHECK(refusal({c, a, folder.path / "link.bin"}).fault == DataFault::repeated_file);
 }
 
@@ -263,6 +268,7 @@ TEST_CASE("an_empty_list_and_a_huge_list_are_refused_before_any_file_is_opened")
   const auto got = refusal(std::vector<fs::path>(100'000, "/nowhere"));
   CHECK(got.fault == DataFault::too_many_files);
   CHECK(contains(got.text, "at most 1024 files, got 100000"));
+  CHECK(refusal(std::vector<fs::path>(1025, "/nowhere")).fault == DataFault::too_many_files);
   CHECK(refusal(std::vector<fs::path>(1024, "/nowhere")).fault == DataFault::missing);
 }
 

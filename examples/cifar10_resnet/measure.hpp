@@ -1,0 +1,89 @@
+#pragma once
+// What is measured beside the training itself: test accuracy, and the gradients that float16 would lose.
+
+#include <cstdint>
+#include <vector>
+
+#include <mezzo/numeric/convert.hpp>
+#include <mezzo/policy/policy.hpp>
+
+#include "batch.hpp"
+#include "report.hpp"
+#include "resnet.hpp"
+
+namespace cifar10 {
+
+/// Percent of the test images that the network names rightly, with its running statistics. Overwrites its activations.
+template <class Net>
+float test_accuracy(Net& net, const mezzo::AnyExecutor& executor, const Dataset& test) {
+  using Low = typename Net::Low;
+  const BatchLoader<Low> loader(test);
+  const auto batch = static_cast<std::size_t>(net.batch());
+  std::vector<Low> images(net.images().size());
+  std::vector<std::int32_t> labels(batch);
+  for (std::size_t first = 0; first < test.size(); first += batch) {
+    const std::size_t n = std::min(batch, test.size() - first);   // the last batch keeps older images behind its own
+    loader.load(first, n, images, labels);
+    executor.copy(net.images().data(), images.data(), images.size() * sizeof(Low));
+    executor.copy(net.labels().data(), labels.data(), labels.size() * sizeof(std::int32_t));
+    net.forward(false);
+    net.evaluate(n, first == 0 ? Accumulate::no : Accumulate::yes);
+    executor.wait();
+  }
+  std::int32_t correct = 0;
+  executor.copy(&correct, net.correct().data(), sizeof correct);
+  executor.wait();
+  return 100.f * static_cast<float>(correct) / static_cast<float>(test.size());
+}
+
+/// Counts gradients that are not zero in float but are in float16: as they are, and after multiplication by `scale`.
+struct FlushCounter {
+  const mezzo::AnyExecutor& executor;
+  float scale;
+  std::uint64_t& seen;
+  std::uint64_t& lost_without;
+  std::uint64_t& lost_with;
+
+  void operator()(Span<float> gradients) const {
+    std::vector<float> values(gradients.size());
+    executor.copy(values.data(), gradients.data(), values.size() * sizeof(float));
+    executor.wait();
+    const auto flushes = [](float value) { return mezzo::convert<float>(mezzo::convert<mezzo::float16>(value)) == 0.f; };
+    for (const float value : values) {
+      if (value == 0.f) continue;
+      ++seen;
+      lost_without += flushes(value);
+      lost_with += flushes(value * scale);
+    }
+  }
+};
+
+/// One backward pass in float32 with the given weights over the first images of `data`; every gradient of a weight or an
+/// activation is counted.
+///
+/// @param weights   of each parameter, in the executor's memory
+/// @param mean_over images in one step of the training that is measured, which divides its loss by them
+template <mezzo::Executor Where>
+Flushed measure_flushed(const Where& executor, const Architecture& shape, const Dataset& data, std::size_t batch,
+                        std::int64_t mean_over, const std::vector<Span<float>>& weights, float scale) {
+  const mezzo::AnyExecutor memory(executor);
+  Storage storage(memory);
+  ResNet<mezzo::Autocast<float>, Where> net(executor, storage, shape, batch);
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    memory.copy(net.parameters()[i].model.data(), weights[i].data(), weights[i].size() * sizeof(float));
+
+  std::vector<float> images(net.images().size());
+  std::vector<std::int32_t> labels(batch);
+  BatchLoader<float>(data).load(0, batch, images, labels);
+  memory.copy(net.images().data(), images.data(), images.size() * sizeof(float));
+  memory.copy(net.labels().data(), labels.data(), labels.size() * sizeof(std::int32_t));
+
+  std::uint64_t seen = 0, lost_without = 0, lost_with = 0;
+  net.forward(true);
+  net.compute_loss(1.f, mean_over);
+  net.backward(Accumulate::no, FlushCounter{memory, scale, seen, lost_without, lost_with});
+  const double percent = seen == 0 ? 0. : 100. / static_cast<double>(seen);
+  return {percent * static_cast<double>(lost_without), percent * static_cast<double>(lost_with), scale};
+}
+
+}  // namespace cifar10
