@@ -1,0 +1,78 @@
+#include <doctest/doctest.h>
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "types.hpp"
+
+#include <mezzo/optim/parameter.hpp>
+#include <mezzo/policy/parameter_view.hpp>
+
+using namespace mezzo;
+using namespace mezzo::test;
+
+namespace {
+
+using Policy = Autocast<float16>;
+
+struct Weights {  // a user's own parameter
+  std::vector<float16> model{convert<float16>(1.f)};
+  std::vector<float> master{1.0001f};
+};
+
+template <class Op, class P = Policy>
+float seen_by(const BasicParameter<float16>& parameter, std::string* type = nullptr) {
+  return visit_argument<P, Op>(parameter, [&](auto view) {
+    if (type != nullptr) *type = element_traits<typename decltype(view)::value_type>::name;
+    return convert<float>(typename decltype(view)::value_type(view[0]));
+  });
+}
+
+}  // namespace
+
+TEST_CASE("an op in low precision reads the model's copy, an op in float the master itself") {
+  const Weights weights;
+  static_assert(same<decltype(argument_view<Policy, op::linear>(weights)[0]), const float16&>);
+  CHECK(convert<float>(argument_view<Policy, op::linear>(weights)[0]) == 1.f);
+  static_assert(same<decltype(argument_view<Policy, op::layer_norm>(weights)[0]), const float&>);
+  CHECK(&argument_view<Policy, op::layer_norm>(weights)[0] == weights.master.data());
+}
+TEST_CASE("another low type is converted from the model's copy as it is loaded") {
+  const Weights weights;
+  const auto view = argument_view<Autocast<bfloat16>, op::linear>(weights);
+  static_assert(same<decltype(view[0]), bfloat16>);
+  CHECK(convert<float>(view[0]) == 1.f);
+}
+TEST_CASE("an op that reads its arguments as they are reads the model's copy") {
+  const Weights weights;
+  static_assert(same<decltype(argument_view<Policy, op::softmax>(weights)[0]), const float16&>);
+  static_assert(same<decltype(argument_view<Policy::disabled, op::layer_norm>(weights)[0]), const float16&>);
+}
+
+TEST_CASE("an optimizer's parameter: model of the low type with a master") {
+  std::vector<float16> model{convert<float16>(1.f)}, gradient(1);
+  std::vector<float> master{1.0001f};
+  const BasicParameter<float16> parameter{.model = model, .gradient = gradient, .master = master};
+  std::string type;
+  CHECK(seen_by<op::layer_norm>(parameter, &type) == 1.0001f);
+  CHECK(type == "float32");
+  CHECK(seen_by<op::linear>(parameter, &type) == 1.f);
+  CHECK(type == "float16");
+}
+TEST_CASE("an optimizer's parameter without a given master is read from the model, widened") {
+  std::vector<float16> model{convert<float16>(1.5f)}, gradient(1);
+  const BasicParameter<float16> parameter{.model = model, .gradient = gradient};
+  std::string type;
+  CHECK(seen_by<op::layer_norm>(parameter, &type) == 1.5f);
+  CHECK(type == "float32");
+}
+TEST_CASE("an optimizer's float parameter is its own master, and is narrowed for an op in low precision") {
+  std::vector<float> model{1.0001f}, gradient(1);
+  const BasicParameter<float16> parameter{.model = model, .gradient = gradient};
+  std::string type;
+  CHECK(seen_by<op::layer_norm>(parameter, &type) == 1.0001f);
+  CHECK(type == "float32");
+  CHECK(seen_by<op::linear>(parameter, &type) == convert<float>(convert<float16>(1.0001f)));
+  CHECK(type == "float16");
+}
