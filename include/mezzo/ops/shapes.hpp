@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include <mezzo/core/host_device.hpp>
+
 namespace mezzo {
 
 /// Whether an operand is stored transposed.
@@ -36,8 +38,8 @@ struct Conv2dShape {
   std::int64_t stride = 1;        ///< in both directions, >= 1
   std::int64_t padding = 0;       ///< zeros on each side, in [0, kernel)
 
-  [[nodiscard]] constexpr std::int64_t out_height() const { return (height + 2 * padding - kernel) / stride + 1; }
-  [[nodiscard]] constexpr std::int64_t out_width() const { return (width + 2 * padding - kernel) / stride + 1; }
+  [[nodiscard]] MEZZO_HOST_DEVICE constexpr std::int64_t out_height() const { return (height + 2 * padding - kernel) / stride + 1; }
+  [[nodiscard]] MEZZO_HOST_DEVICE constexpr std::int64_t out_width() const { return (width + 2 * padding - kernel) / stride + 1; }
 };
 
 /// Data of a batch norm or a global pool, NHWC: [batch, height, width, channels].
@@ -58,8 +60,8 @@ struct Pool2dShape {
   std::int64_t window = 2;    ///< side of the window, >= 1
   std::int64_t stride = 2;    ///< >= window
 
-  [[nodiscard]] constexpr std::int64_t out_height() const { return (height - window) / stride + 1; }
-  [[nodiscard]] constexpr std::int64_t out_width() const { return (width - window) / stride + 1; }
+  [[nodiscard]] MEZZO_HOST_DEVICE constexpr std::int64_t out_height() const { return (height - window) / stride + 1; }
+  [[nodiscard]] MEZZO_HOST_DEVICE constexpr std::int64_t out_width() const { return (width - window) / stride + 1; }
 };
 
 /// Logits of a classification: [batch, classes], with one label per row.

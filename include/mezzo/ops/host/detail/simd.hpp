@@ -3,12 +3,18 @@
 
 #include <mezzo/core/host_device.hpp>
 
+// -DMEZZO_HAS_AVX2=0 leaves them out, for tests and other processors.
+#ifndef MEZZO_HAS_AVX2
 #if defined(__x86_64__) && defined(__GNUC__)
-#define MEZZO_AVX2 __attribute__((target("avx2,fma,f16c")))
 #define MEZZO_HAS_AVX2 1
 #else
-#define MEZZO_AVX2
 #define MEZZO_HAS_AVX2 0
+#endif
+#endif
+#if MEZZO_HAS_AVX2
+#define MEZZO_AVX2 __attribute__((target("avx2,fma,f16c")))
+#else
+#define MEZZO_AVX2
 #endif
 
 /// Put on a lambda that is given to `vectorised`: `[&]() MEZZO_INLINE_BODY { ... }`.

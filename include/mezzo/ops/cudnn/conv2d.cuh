@@ -1,0 +1,222 @@
+#pragma once
+// Convolution through cuDNN's graph API: float16, bfloat16, float32 and tf32 in NHWC, float32 sums.
+//
+// Kernels that sum in half, transform (Winograd, FFT) or give other bits from run to run are left out. What cuDNN has no
+// kernel for runs as gathered products (ops/cublas/conv2d.cuh). Planning times several kernels on memory of its own, and
+// that can take seconds: call conv2d_prepare once per shape. Link with cuDNN 9 (CMake target mezzo::cudnn, which also
+// defines MEZZO_HAS_CUDNN; all translation units of a program must agree on it).
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+#include <string_view>
+
+#include <mezzo/executor/cuda.cuh>
+#include <mezzo/ops/accumulate.hpp>
+#include <mezzo/ops/cublas/conv2d.cuh>
+#include <mezzo/ops/cuda/add.cuh>
+#include <mezzo/ops/cudnn/detail/convolutions.cuh>
+#include <mezzo/ops/detail/operands.hpp>
+#include <mezzo/ops/shapes.hpp>
+#include <mezzo/ops/workspace.hpp>
+
+namespace mezzo::detail::cudnn {
+
+class GraphConv2d {
+ public:
+  /// Room for the kernels that split a weight gradient; with less, fewer kernels are there to choose from.
+  template <class T>
+  static std::size_t workspace_bytes(const CudaExecutor& executor, const Conv2dShape& shape) {
+    constexpr std::size_t plenty = std::size_t{128} << 20;
+    return (std::max)(plenty, Gathered::workspace_bytes<T>(executor, shape));
+  }
+
+  /// Plans all passes, also those that add to their output.
+  template <class T>
+  static void prepare(Workspace<CudaExecutor>& workspace, const Conv2dShape& shape, const std::source_location& where) {
+    device::refuse_capture(workspace.executor(), "conv2d_prepare", where);
+    if (shape.batch == 0) return;
+    bool all = false;
+    if constexpr (convolves<T, T, T>) {
+      const Call call{workspace, "conv2d_prepare", where};
+      all = plan<T, T>(call, Pass::forward, shape, scratch_of(workspace, 0)).found();
+      all = plan<T, T>(call, Pass::data_gradient, shape, scratch_of(workspace, 0)).found() && all;
+      all = can_add<T>(call, shape) && all;
+      if constexpr (!std::is_same_v<T, float>) all = plan<T, T>(call, Pass::weight_gradient, shape, scratch_of(workspace, 0)).found() && all;
+      all = plan<T, float>(call, Pass::weight_gradient, shape, scratch_of(workspace, 0)).found() && all;
+      if (weight_bytes(shape) <= workspace.bytes()) {
+        all = plan<T, float>(call, Pass::weight_gradient, shape, scratch_of(workspace, weight_bytes(shape))).found() && all;
+      } else {
+        all = false;
+      }
+    }
+    if (!all) Gathered::prepare<T>(workspace, shape, where);
+  }
+
+  template <class X, class W, class Y>
+  static void forward(Workspace<CudaExecutor>& workspace, const Conv2dShape& shape, const X* x, const W* w, Y* y,
+                      const std::source_location& where) {
+    if constexpr (convolves<X, W, Y>) {
+      const Call call{workspace, "conv2d", where};
+      if (aligned(x, w, y) && run<X, Y>(call, Pass::forward, shape, x, w, y, scratch_of(workspace, 0))) return;
+    }
+    Gathered::forward(workspace, shape, x, w, y, where);
+  }
+
+  template <class DY, class W, class DX>
+  static void data_gradient(Workspace<CudaExecutor>& workspace, const Conv2dShape& shape, const DY* dy, const W* w, DX* dx,
+                            Accumulate accumulate, const std::source_location& where) {
+    if constexpr (convolves<DY, W, DX>) {
+      const Call call{workspace, "conv2d_data_gradient", where};
+      if (aligned(dy, w, dx)) {
+        if (accumulate == Accumulate::no) {
+          if (run<DY, DX>(call, Pass::data_gradient, shape, dy, w, dx, scratch_of(workspace, 0))) return;
+        } else if (add_data_gradient(call, shape, dy, w, dx)) {
+          return;
+        }
+      }
+    }
+    Gathered::data_gradient(workspace, shape, dy, w, dx, accumulate, where);
+  }
+
+  template <class X, class DY, class DW>
+  static void weight_gradient(Workspace<CudaExecutor>& workspace, const Conv2dShape& shape, const X* x, const DY* dy, DW* dw,
+                              Accumulate accumulate, const std::source_location& where) {
+    if constexpr (convolves<X, DY, DW>) {
+      const Call call{workspace, "conv2d_weight_gradient", where};
+      if (shape.batch != 0 && aligned(x, dy, dw)) {
+        if (accumulate == Accumulate::no) {
+          if (run<X, DW>(call, Pass::weight_gradient, shape, dy, x, dw, scratch_of(workspace, 0))) return;
+        } else if (weight_bytes(shape) <= workspace.bytes()) {
+          float* const sums = reinterpret_cast<float*>(workspace.scratch(weight_bytes(shape), call.op, where));
+          if (run<X, float>(call, Pass::weight_gradient, shape, dy, x, sums, scratch_of(workspace, weight_bytes(shape)))) {
+            const std::int64_t count = shape.out_channels * shape.kernel * shape.kernel * shape.in_channels;
+            for_each_index(workspace.executor(), static_cast<std::uint64_t>(count), cublas::StoreSums<float, DW>{sums, dw, true}, where);
+            return;
+          }
+        }
+      }
+    }
+    Gathered::weight_gradient(workspace, shape, x, dy, dw, accumulate, where);
+  }
+
+ private:
+  using Gathered = cublas::GatheredConv2d;
+
+  static constexpr int tuned = 8;  ///< kernels that a plan on the main path is chosen from
+
+  /// Types that cuDNN convolves in the precision that the ops promise.
+  template <class A, class B, class C>
+  static constexpr bool convolves = std::is_same_v<A, B> && ((SixteenBit<A> && (std::is_same_v<C, A> || std::is_same_v<C, float>)) ||
+                                                             (std::is_same_v<A, float> && std::is_same_v<C, float>));
+
+  struct Call {
+    Workspace<CudaExecutor>& workspace;
+    std::string_view op;
+    const std::source_location& where;
+  };
+
+  struct Scratch {
+    std::byte* memory;
+    std::size_t bytes;
+  };
+
+  /// The scratch from byte `used` on, aligned as cuDNN wants it.
+  static Scratch scratch_of(const Workspace<CudaExecutor>& workspace, std::size_t used) {
+    constexpr std::size_t alignment = 256;
+    std::byte* const memory = workspace.scratch(0, "conv2d", std::source_location::current());
+    const std::size_t skip = (alignment - reinterpret_cast<std::uintptr_t>(memory) % alignment) % alignment;
+    if (memory == nullptr || workspace.bytes() <= used + skip) return {nullptr, 0};
+    return {memory + used + skip, workspace.bytes() - used - skip};
+  }
+
+  /// Bytes of an unrounded weight gradient.
+  static std::size_t weight_bytes(const Conv2dShape& shape) {
+    const auto count = static_cast<std::size_t>(shape.out_channels * shape.kernel * shape.kernel * shape.in_channels);
+    return (count * sizeof(float) + 255) / 256 * 256;
+  }
+
+  template <class... T>
+  static bool aligned(const T*... pointers) {
+    return (device::is_aligned(pointers) && ...);
+  }
+
+  template <class In, class Out>
+  static const ConvolutionPlan& plan(const Call& call, Pass pass, const Conv2dShape& shape, const Scratch& scratch, bool add = false) {
+    auto& convolutions = call.workspace.template kept<Convolutions>(call.workspace.executor(), call.op, call.where);
+    const ConvolutionKey key{.pass = pass,
+                             .in = element_type_of<In>,
+                             .out = element_type_of<Out>,
+                             .add = add,
+                             .math = float32_math(call.workspace),
+                             .shape = shape,
+                             .scratch = scratch.bytes};
+    return convolutions.plan(call.workspace.executor(), key, add || !std::is_same_v<In, Out> ? 1 : tuned, call.op, call.where);
+  }
+
+  template <class In, class Out>
+  static bool run(const Call& call, Pass pass, const Conv2dShape& shape, const In* first, const In* second, Out* out, const Scratch& scratch,
+                  bool add = false) {
+    const ConvolutionPlan& chosen = plan<In, Out>(call, pass, shape, scratch, add);
+    if (!chosen.found()) return false;
+    auto& convolutions = call.workspace.template kept<Convolutions>(call.workspace.executor(), call.op, call.where);
+    convolutions.run(call.workspace.executor(), chosen, first, second, out, add, scratch.memory, call.where);
+    return true;
+  }
+
+  /// Images of a tile of a data gradient that is computed beside its output and then added: half of the scratch.
+  template <class T>
+  static std::int64_t tile_images(const Workspace<CudaExecutor>& workspace, const Conv2dShape& shape) {
+    const auto image = static_cast<std::size_t>(shape.height * shape.width * shape.in_channels) * sizeof(T);
+    const auto most = static_cast<std::int64_t>(workspace.bytes() / 2 / image);
+    if (most == 0) return 0;
+    const std::int64_t tiles = (shape.batch + most - 1) / most;
+    return (shape.batch + tiles - 1) / tiles;
+  }
+
+  /// Whether the data gradient can be added to what dx holds: in one kernel, or by tiles.
+  template <class T>
+  static bool can_add(const Call& call, const Conv2dShape& shape) {
+    if (plan<T, T>(call, Pass::data_gradient, shape, scratch_of(call.workspace, 0), true).found()) return true;
+    const std::int64_t images = tile_images<T>(call.workspace, shape);
+    if (images == 0) return false;
+    for (const std::int64_t batch : {images, shape.batch % images}) {
+      if (batch == 0) continue;
+      Conv2dShape tile = shape;
+      tile.batch = batch;
+      if (!plan<T, T>(call, Pass::data_gradient, tile, scratch_of(call.workspace, call.workspace.bytes() / 2 / 256 * 256)).found()) return false;
+    }
+    return true;
+  }
+
+  template <class DY, class DX>
+  static bool add_data_gradient(const Call& call, const Conv2dShape& shape, const DY* dy, const DY* w, DX* dx) {
+    if constexpr (!std::is_same_v<DY, DX>) {
+      return false;
+    } else {
+      Workspace<CudaExecutor>& workspace = call.workspace;
+      if (run<DY, DX>(call, Pass::data_gradient, shape, dy, w, dx, scratch_of(workspace, 0), true)) return true;
+      if (!can_add<DX>(call, shape)) return false;
+      const std::int64_t images = tile_images<DX>(workspace, shape);
+      DX* const beside = reinterpret_cast<DX*>(workspace.scratch(0, call.op, call.where));
+      const Scratch rest = scratch_of(workspace, workspace.bytes() / 2 / 256 * 256);
+      for (std::int64_t first = 0; first < shape.batch; first += images) {
+        Conv2dShape tile = shape;
+        tile.batch = (std::min)(images, shape.batch - first);
+        const DY* const from = dy + first * shape.out_height() * shape.out_width() * shape.out_channels;
+        if (!aligned(from) || !run<DY, DX>(call, Pass::data_gradient, tile, from, w, beside, rest)) {
+          Gathered::data_gradient(workspace, tile, from, w, dx + first * shape.height * shape.width * shape.in_channels, Accumulate::yes, call.where);
+          continue;
+        }
+        DX* const to = dx + first * shape.height * shape.width * shape.in_channels;
+        const std::int64_t count = tile.batch * shape.height * shape.width * shape.in_channels;
+        const DX* const more = beside;
+        device::map(workspace.executor(), "conv2d_data_gradient", count, device::Sum<DX>{}, to, static_cast<const DX*>(to), more);
+      }
+      return true;
+    }
+  }
+};
+
+}  // namespace mezzo::detail::cudnn
