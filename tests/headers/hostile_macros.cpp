@@ -23,6 +23,10 @@
 #include <cuda/std/type_traits>
 #include <cuda/std/utility>
 #include <cuda/std/variant>
+#ifdef __CUDACC__
+#include <cooperative_groups.h>
+#include <cuda/atomic>
+#endif
 #if __has_include(<cblas.h>)
 #include <cblas.h>
 #endif
@@ -41,6 +45,6 @@
 #define small char                         // rpcndr.h
 #define I _Complex_I                       // complex.h
 
-#include <all_host_headers.hpp>
+#include MEZZO_ALL_HEADERS
 
 int main() {}

@@ -65,8 +65,13 @@ for header in $headers; do
   done < <(grep -nE '^[[:space:]]*#[[:space:]]*include' "$header" |
     sed -E 's/^([0-9]+):[[:space:]]*#[[:space:]]*include[[:space:]]*([<"][^>"]*[>"]).*/\1:\2/')
 
-  grep -nE 'namespace mezzo::(cuda|std)\b|^[[:space:]]*namespace (cuda|std)\b' "$header" |
-    while read -r hit; do echo "$header:$hit: makes cuda::std ambiguous for users of the namespace"; done | grep . && breaches=$((breaches + 1))
+  while IFS= read -r hit; do
+    breach "$header:${hit%%:*}: a namespace cuda or std here makes cuda::std ambiguous for users of mezzo"
+  done < <(grep -nE 'namespace mezzo::(cuda|std)\b|^[[:space:]]*namespace (cuda|std)\b' "$header")
+  # A name that a system header defines as a macro (windows.h, rpcndr.h, complex.h) must not stand where it would expand.
+  while IFS= read -r hit; do
+    breach "$header:${hit%%:*}: min, max, small and I are macros in some programs: write (std::max)(a, b), name it otherwise"
+  done < <(sed -E 's,//.*,,; s,"[^"]*",,g' "$header" | grep -nE '(^|[^A-Za-z0-9_])((min|max)[[:space:]]*\(|(small|I)([^A-Za-z0-9_]|$))')
   grep -q '^#pragma once' "$header" || breach "$header: no #pragma once"
 
   # -- its length and its test --------------------------------------------------------------------------------------

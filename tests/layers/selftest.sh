@@ -64,6 +64,12 @@ plant include/mezzo/core/error.hpp '#pragma once' 'namespace mezzo::cuda {}'
 expect 'ambiguous'
 plant include/mezzo/core/error.hpp '#pragma once' $(yes '//' | head -500)
 expect '501 lines; a public header has 500 at most'
+for bad in 'return std::max(a, b);' 'max = numeric_limits<int>::max();' 'template <int... I>' 'int small = 0;'; do
+  plant include/mezzo/core/error.hpp '#pragma once' '// max(1) and I and "small" may be spoken of' "$bad"
+  expect 'include/mezzo/core/error.hpp:3: min, max, small and I are macros'
+done
+plant include/mezzo/core/error.hpp '#pragma once' 'return (std::max)(Index, "max(1)"); int minimum(int small_one);'
+expect ''
 for i in 1 2 3 4 5 6 7 8; do
   plant include/mezzo/core/long$i.hpp '#pragma once' $(yes '//' | head -120)
   plant tests/core/long${i}_test.cpp '//'
