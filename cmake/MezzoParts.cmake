@@ -88,6 +88,9 @@ find_path(MEZZO_CUDNN_FRONTEND_INCLUDE_DIR cudnn_frontend.h
   HINTS ${CUDNN_FRONTEND_ROOT} $ENV{CUDNN_FRONTEND_ROOT} ${mezzo_cudnn_hints} ${CUDNN_ROOT}/../.. PATH_SUFFIXES include)
 mezzo_part(cudnn "no cuDNN 9 with cudnn_frontend.h (hints: CUDNN_ROOT, CUDNN_FRONTEND_ROOT)"
   INCLUDES "${MEZZO_CUDNN_INCLUDE_DIR}" "${MEZZO_CUDNN_FRONTEND_INCLUDE_DIR}" LIBRARIES "${MEZZO_CUDNN_LIBRARY}")
+if(TARGET mezzo::cudnn)
+  target_compile_definitions(mezzo::cudnn INTERFACE MEZZO_HAS_CUDNN=1) # convolution on CUDA then runs on it
+endif()
 
 set(mezzo_nccl_hints ${NCCL_ROOT} $ENV{NCCL_ROOT} ${MEZZO_CUDA_INCLUDE_DIR}/.. ${CUDAToolkit_TARGET_DIR})
 find_path(MEZZO_NCCL_INCLUDE_DIR nccl.h HINTS ${mezzo_nccl_hints} PATH_SUFFIXES include)

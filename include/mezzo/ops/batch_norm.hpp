@@ -54,7 +54,7 @@ template <Element T, Executor Where>
 void batch_norm_prepare(Workspace<Where>& workspace, const ImageShape& shape,
                         std::source_location where = std::source_location::current()) {
   detail::check_shape({"batch_norm_prepare", where}, shape);
-  detail::Backend<Where, op::batch_norm>::template prepare<T>(workspace, shape);
+  detail::Backend<Where, op::batch_norm>::template prepare<T>(workspace, shape, where);
 }
 
 /// y = (x - mean) / sqrt(variance + epsilon) * gamma + beta with the batch's own mean and (biased) variance; in float,

@@ -63,7 +63,7 @@ template <Element T, Executor Where>
 void conv2d_prepare(Workspace<Where>& workspace, const Conv2dShape& shape,
                     std::source_location where = std::source_location::current()) {
   detail::check_shape({"conv2d_prepare", where}, shape);
-  detail::Backend<Where, op::conv2d>::template prepare<T>(workspace, shape);
+  detail::Backend<Where, op::conv2d>::template prepare<T>(workspace, shape, where);
 }
 
 /// y = x * w: `y[n, i, j, o]` is the sum over window and channels of `x[n, i*stride+r-padding, j*stride+s-padding, c] *

@@ -44,7 +44,7 @@ template <Element T, Executor Where>
 void matmul_prepare(Workspace<Where>& workspace, const GemmShape& shape,
                     std::source_location where = std::source_location::current()) {
   detail::check_shape({"matmul_prepare", where}, shape);
-  detail::Backend<Where, op::matmul>::template prepare<T>(workspace, shape);
+  detail::Backend<Where, op::matmul>::template prepare<T>(workspace, shape, where);
 }
 
 /// C = A B: summed in float (double for double operands), rounded once. With k = 0 the product is zero.

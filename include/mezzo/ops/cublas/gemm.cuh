@@ -47,8 +47,7 @@ struct Backend<CudaExecutor, op::matmul> {
 
   /// Plans the product with results in T and float, with and without bias, for operands aligned to 16 bytes.
   template <class T>
-  static void prepare(Workspace<CudaExecutor>& workspace, const GemmShape& shape,
-                      const std::source_location& where = std::source_location::current()) {
+  static void prepare(Workspace<CudaExecutor>& workspace, const GemmShape& shape, const std::source_location& where) {
     device::refuse_capture(workspace.executor(), "matmul_prepare", where);
     if constexpr (cublas::multiplies<T, T, T>) {
       if (shape.m == 0 || shape.n == 0 || shape.k == 0) return;

@@ -63,8 +63,7 @@ struct Backend<CudaExecutor, op::batch_norm> {
 
   /// There is nothing to plan; this makes the counters that a captured run needs.
   template <class T>
-  static void prepare(Workspace<CudaExecutor>& workspace, const ImageShape&,
-                      const std::source_location& where = std::source_location::current()) {
+  static void prepare(Workspace<CudaExecutor>& workspace, const ImageShape&, const std::source_location& where) {
     static_cast<void>(device::state_of(workspace, "batch_norm_prepare", where));
   }
 

@@ -20,8 +20,7 @@ using CudaConv2d = cublas::GatheredConv2d;
 template <>
 struct Backend<CudaExecutor, op::conv2d> : CudaConv2d {
   template <class T>
-  static void prepare(Workspace<CudaExecutor>& workspace, const Conv2dShape& shape,
-                      const std::source_location& where = std::source_location::current()) {
+  static void prepare(Workspace<CudaExecutor>& workspace, const Conv2dShape& shape, const std::source_location& where) {
     CudaConv2d::prepare<T>(workspace, shape, where);
   }
 };

@@ -102,7 +102,7 @@ struct Backend<HostExecutor, op::batch_norm> {
   }
 
   template <class T>
-  static void prepare(const Workspace<HostExecutor>&, const ImageShape&) {}  // nothing is planned on the host
+  static void prepare(const Workspace<HostExecutor>&, const ImageShape&, const std::source_location&) {}  // nothing is planned on the host
 
   template <class T, class Sum>
   static void forward(Workspace<HostExecutor>& workspace, const ImageShape& shape, const T* x, const BatchNormWeights<Sum>& weights,

@@ -29,7 +29,7 @@ struct Backend<HostExecutor, op::conv2d> {
   }
 
   template <class T>
-  static void prepare(const Workspace<HostExecutor>&, const Conv2dShape&) {}  // nothing is planned on the host
+  static void prepare(const Workspace<HostExecutor>&, const Conv2dShape&, const std::source_location&) {}  // nothing is planned on the host
 
   template <class X, class W, class Y>
   static void forward(Workspace<HostExecutor>& workspace, const Conv2dShape& shape, const X* x, const W* w, Y* y,

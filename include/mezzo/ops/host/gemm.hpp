@@ -132,7 +132,7 @@ struct Backend<HostExecutor, op::matmul> {
   }
 
   template <class T>
-  static void prepare(const Workspace<HostExecutor>&, const GemmShape&) {}  // nothing is planned on the host
+  static void prepare(const Workspace<HostExecutor>&, const GemmShape&, const std::source_location&) {}  // nothing is planned on the host
 
   template <class A, class B, class Bias, class C>
   static void run(Workspace<HostExecutor>& workspace, std::string_view op, const GemmShape& shape, const A* a, const B* b,

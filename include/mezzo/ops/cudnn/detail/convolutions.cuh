@@ -103,7 +103,7 @@ class Convolutions {
   void run(const CudaExecutor& executor, const ConvolutionPlan& plan, const void* first, const void* second, void* out, bool add,
            void* scratch, const std::source_location& where) const {
     const DeviceGuard guard(executor.device(), where);
-    const auto status = execute(*plan.graph, plan.kernel, first, second, out, add, scratch);
+    auto status = execute(*plan.graph, plan.kernel, first, second, out, add, scratch);
     if (status.is_bad()) fail<CudaError>(where, "cudnnBackendExecute", status.get_message());
   }
 
