@@ -1,9 +1,10 @@
 """Sets the figures of one run side by side: mezzo's programs, PyTorch's script, and what to reach.
 
-    python3 benchmarks/compare.py DIR [--markdown FILE] [--output FILE]
+    python3 benchmarks/compare.py DIR [--markdown FILE] [--output FILE] [--into FILE]
 
 DIR holds optimizer_step.json and scaler_overhead.json (Google Benchmark) and pytorch.json (pytorch/baseline.py); what is
-missing is left out. Prints a table; --markdown writes it for the documentation, --output all figures as JSON.
+missing is left out. Prints tables; --markdown writes them, --output writes all figures as JSON, --into puts the tables
+between the marks of an existing page (docs/results.md), or at its end when it has none.
 """
 import argparse
 import json
@@ -61,6 +62,20 @@ def microseconds(value):
     return f"{value:.1f}" if abs(value) < 99.95 else f"{value:,.0f}"
 
 
+BEGIN = "<!-- figures of benchmarks/run_gpu.sh: begin -->"
+END = "<!-- figures of benchmarks/run_gpu.sh: end -->"
+
+
+def put_between_marks(page, text):
+    """The page with `text` in place of what stood between the marks; appended under a heading when there are none."""
+    if (BEGIN in page) != (END in page) or page.count(BEGIN) > 1 or page.find(BEGIN) > page.find(END):
+        raise SystemExit(f"compare: the page must have both marks once, in order, or none: {BEGIN} {END}")
+    block = f"{BEGIN}\n\n{text.strip()}\n\n{END}"
+    if BEGIN not in page:
+        return f"{page.rstrip()}\n\n## On a GPU: optimizer step and loss scaling\n\n{block}\n".lstrip()
+    return page[: page.index(BEGIN)] + block + page[page.index(END) + len(END):]
+
+
 def get(figures, *path):
     for key in path:
         figures = (figures or {}).get(key)
@@ -72,6 +87,7 @@ def main():
     options.add_argument("folder")
     options.add_argument("--markdown", help="file to write the tables to")
     options.add_argument("--output", help="file to write all figures to, as JSON")
+    options.add_argument("--into", help="page whose marked part is replaced")
     arguments = options.parse_args()
 
     step_report = load(arguments.folder, "optimizer_step.json")
@@ -176,6 +192,14 @@ def main():
     if arguments.markdown:
         with open(arguments.markdown, "w") as file:
             file.write(text)
+    if arguments.into:
+        page = ""
+        if os.path.exists(arguments.into):
+            with open(arguments.into) as file:
+                page = file.read()
+        page = put_between_marks(page, text)
+        with open(arguments.into, "w") as file:
+            file.write(page)
     if arguments.output:
         with open(arguments.output, "w") as file:
             json.dump({"device": device, "copy_TBps": copy, "valid": valid, "torch": get(torch_report, "torch"),

@@ -78,12 +78,14 @@ __global__ void spin_kernel(long long cycles) {
   while (clock64() - start < cycles) {}
 }
 
-inline double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+/// The value below which a share of the samples lies; 0 without samples.
+inline double quantile(std::vector<double> samples, double share) {
+  if (samples.empty()) return 0;
+  const auto at = samples.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(samples.size() - 1) + .5);
+  std::nth_element(samples.begin(), at, samples.end());
+  return *at;
 }
+inline double median(std::vector<double> samples) { return quantile(std::move(samples), .5); }
 
 inline double microseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();

@@ -110,12 +110,12 @@ void measure(benchmark::State& state, const Stream& stream, double bytes, double
   const std::size_t more = std::max<std::size_t>(10, times.size() / 3);
   for (std::size_t i = 0; i < more; ++i) queued.push_back(clock.queued(work));
   for (std::size_t i = 0; i < more; ++i) wall.push_back(clock.wall(work));
-  for (std::size_t i = 0; i < more; ++i) host.push_back(clock.host(work));
+  for (int i = 0; i < 20; ++i) host.push_back(clock.host(work));
 
   const double copy = machine().copy.best();
   const double rate = bytes / median(times) / 1e6;
   state.counters["median_us"] = median(times);
-  state.counters["min_us"] = *std::min_element(times.begin(), times.end());
+  state.counters["spread_us"] = quantile(times, .75) - quantile(times, .25);
   state.counters["queued_us"] = median(queued);
   state.counters["wall_us"] = median(wall);
   state.counters["host_us"] = median(host);
