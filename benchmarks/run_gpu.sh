@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds, tests and measures everything that needs a GPU, and prints a short table last.
 #
-#   benchmarks/run_gpu.sh OUT_DIR [part...]      parts, in this order: build tests host bench torch graph sanitizers resnet
+#   benchmarks/run_gpu.sh OUT_DIR [part...]      parts, in this order: build tests host bench torch ops graph sanitizers resnet
 #
 # Without parts: build tests bench torch. OUT_DIR receives summary.txt, JSON files, results.md and logs.tar.gz.
 # A part builds what it needs; build/gpu is kept, so a second call is short. MEZZO_GPU_SECONDS (default 570) bounds the
@@ -16,7 +16,7 @@ shift
 parts=" $* "
 for part in $parts; do
   case $part in
-    build | tests | host | bench | torch | graph | sanitizers | resnet) ;;
+    build | tests | host | bench | torch | ops | graph | sanitizers | resnet) ;;
     *) echo "run_gpu: no such part: $part" >&2; exit 2 ;;
   esac
 done
@@ -120,6 +120,7 @@ run_ctest() {
   passed=$(grep -cE '^ *[0-9]+/[0-9]+ Test .* Passed ' "$logs/$log.log")
   failed=$(grep -cE '\*\*\*(Failed|Timeout|Not Run|Exception)' "$logs/$log.log")
   say "$what: $passed passed, $failed failed, $skipped skipped"
+  [ $((passed + failed + skipped)) -ne 0 ] || fail "$what: no test ran"
   if [ "$failed" -ne 0 ] || grep -q 'run_gpu: out of time' "$logs/$log.log"; then
     fail "$what: $(sed -nE 's/.*Test +#[0-9]+: ([^ ]+) .*\*\*\*(Failed|Timeout|Not Run|Exception).*/\1/p' "$logs/$log.log" | tr '\n' ' ')"
     grep -E 'ERROR:|error:|CHECK|REQUIRE|values:' "$logs/$log.log" | head -40
@@ -146,6 +147,15 @@ fi
 if wanted torch; then
   timed torch python3 benchmarks/pytorch/baseline.py --quick --output "$out/pytorch.json" || { fail "PyTorch"; tail -5 "$logs/torch.log"; }
 fi
+if wanted ops; then
+  for source in benchmarks/ops/*.cu; do
+    [ -f "$source" ] || { fail "ops: no benchmark"; continue; }
+    name=$(basename "$source" .cu)
+    make "build_$name" "ops.$name.bench"
+    timed "$name" "$build/benchmarks/ops.$name.bench" --benchmark_out="$out/$name.json" --benchmark_out_format=json || fail "ops.$name"
+    grep -E '/|%' "$logs/$name.log" | cut -c1-150 | head -60
+  done
+fi
 if wanted graph; then
   make build_tests
   run_ctest graph "graph replays, long form" -L cuda -R graph -j 2
@@ -157,7 +167,9 @@ if wanted sanitizers; then
 fi
 if wanted resnet; then
   make build_resnet
-  timed resnet bash examples/cifar10_resnet/demo.sh --device cuda || fail "ResNet"
+  # The program that has a CUDA side, where there are two.
+  program=$(find "$build/examples/cifar10_resnet" -maxdepth 1 -type f -perm -u+x -name 'cifar10_resnet*' | sort -r | head -1)
+  timed resnet "${program:-cifar10_resnet}" --device cuda --compare float32,float16,bfloat16 --output "$logs/resnet" || fail "ResNet"
   tail -30 "$logs/resnet.log" | tee -a "$summary"
 fi
 
