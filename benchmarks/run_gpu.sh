@@ -105,7 +105,7 @@ make() {
   shift
   configure || { fail "configure"; tail -20 "$logs/configure.log"; return 1; }
   timed "$log" cmake --build "$build" -j "$jobs" -- -k 0 "$@" && return 0
-  fail "build: $(grep -c '^FAILED:' "$logs/$log.log") steps: $(grep '^FAILED:' "$logs/$log.log" | sed 's/.*CMakeFiles.//; s/^FAILED: //; s/ .*//' | head -20 | tr '\n' ' ')"
+  fail "build: $(grep -c '^FAILED:' "$logs/$log.log") steps: $(grep '^FAILED:' "$logs/$log.log" | sed 's/.*CMakeFiles.//; s/^FAILED: //; s/^\[code=[0-9]*\] //; s/ .*//' | head -20 | tr '\n' ' ')"
   grep -E 'error|undefined reference' "$logs/$log.log" | head -15
   return 1
 }
