@@ -116,7 +116,11 @@ MEZZO_HOST_DEVICE constexpr float fma(float a, float b, float c) {
     return result;
   }
 #endif
+#ifdef __CUDACC_RTC__
+  return ::fmaf(a, b, c);  // never reached on the device; NVRTC knows no builtin
+#else
   return __builtin_fmaf(a, b, c);
+#endif
 }
 
 MEZZO_HOST_DEVICE constexpr double fma(double a, double b, double c) {
@@ -127,7 +131,11 @@ MEZZO_HOST_DEVICE constexpr double fma(double a, double b, double c) {
     return result;
   }
 #endif
+#ifdef __CUDACC_RTC__
+  return ::fma(a, b, c);
+#else
   return __builtin_fma(a, b, c);
+#endif
 }
 
 /// a / b, rounded once.

@@ -16,7 +16,7 @@ enum class Region : stdlib::uint8_t {
 template <class Op, CastRule Rule>
 struct Override {
   template <class Asked>
-  static constexpr CastRule apply(CastRule rule) {
+  MEZZO_HOST_DEVICE static constexpr CastRule apply(CastRule rule) {
     return stdlib::is_same_v<Asked, Op> ? Rule : rule;
   }
 };
@@ -25,7 +25,7 @@ struct Override {
 template <CastRule From, CastRule To>
 struct RuleOverride {
   template <class Asked>
-  static constexpr CastRule apply(CastRule rule) {
+  MEZZO_HOST_DEVICE static constexpr CastRule apply(CastRule rule) {
     return rule == From ? To : rule;
   }
 };
@@ -33,7 +33,7 @@ struct RuleOverride {
 namespace detail {
 
 template <class Op, class... Changes>
-constexpr CastRule rule_after() {
+MEZZO_HOST_DEVICE constexpr CastRule rule_after() {
   if constexpr (require_op_tag<Op>::value) {
     CastRule rule = Op::rule;
     ((rule = Changes::template apply<Op>(rule)), ...);

@@ -31,7 +31,7 @@ MEZZO_HOST_DEVICE constexpr decltype(auto) member(Tuple&& tuple) {
 
 /// The shape of an argument after the cast; `Caster::type<T>` is what a value of type `T` becomes.
 template <class Caster, class T>
-constexpr auto cast_shape() {
+MEZZO_HOST_DEVICE constexpr auto cast_shape() {
   using V = stdlib::remove_cvref_t<T>;
   if constexpr (Element<typename Unscaled<V>::type>) {
     return stdlib::type_identity<typename Caster::template type<typename Unscaled<V>::type>>{};

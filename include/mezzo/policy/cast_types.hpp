@@ -56,11 +56,11 @@ struct TypeOf<f64, Otherwise> {
   using type = double;
 };
 
-constexpr bool is_eight_bit(Float type) { return type == e4m3 || type == e5m2; }
+MEZZO_HOST_DEVICE constexpr bool is_eight_bit(Float type) { return type == e4m3 || type == e5m2; }
 
 /// The widest type of a set. Decided on the whole set, so that no order of the arguments matters.
 /// @param mixed8 what two different 8-bit types become.
-constexpr Float widest(unsigned set, Float mixed8) {
+MEZZO_HOST_DEVICE constexpr Float widest(unsigned set, Float mixed8) {
   if ((set & f64) != 0) return f64;
   if ((set & f32) != 0 || (set & (f16 | bf16)) == (f16 | bf16)) return f32;
   if ((set & f16) != 0) return f16;
@@ -76,9 +76,9 @@ struct CallFacts {
   unsigned set;
 
   /// Whether the op's rule says anything: not in a disabled region, with a double or without a floating argument.
-  constexpr bool active() const { return enabled && set != no_float && (set & f64) == 0; }
+  MEZZO_HOST_DEVICE constexpr bool active() const { return enabled && set != no_float && (set & f64) == 0; }
 
-  constexpr Float compute() const {
+  MEZZO_HOST_DEVICE constexpr Float compute() const {
     if (!active()) return widest(set, f32);
     switch (rule) {
       case CastRule::lower_precision: return low;
@@ -91,12 +91,12 @@ struct CallFacts {
     }
   }
   /// @param first type of the call's first argument.
-  constexpr Float result(Float first) const {
+  MEZZO_HOST_DEVICE constexpr Float result(Float first) const {
     if (active() && rule == CastRule::pass_through) return first;
     return active() && is_eight_bit(compute()) ? f32 : compute();  // the accumulator: nothing is cast to 8 bits without a scale
   }
   /// @param own type of the argument asked about.
-  constexpr Float argument(Float own) const {
+  MEZZO_HOST_DEVICE constexpr Float argument(Float own) const {
     if (!active() || own == no_float || rule == CastRule::pass_through || rule == CastRule::float32_output) return own;
     return rule == CastRule::promote && set == own && is_eight_bit(own) ? own : compute();  // 8 bits alone are read as they are
   }
@@ -114,7 +114,7 @@ struct FixedResult<Op, stdlib::void_t<typename Op::result_type>> {
 };
 
 template <class Op>
-constexpr bool op_is_gemm() {
+MEZZO_HOST_DEVICE constexpr bool op_is_gemm() {
   if constexpr (requires { Op::is_gemm; }) {
     return Op::is_gemm;
   } else {
@@ -124,7 +124,7 @@ constexpr bool op_is_gemm() {
 
 /// Refuses unless `Allowed`, with the tag's own sentence where it has one.
 template <class Op, bool Allowed>
-constexpr bool check_ban() {
+MEZZO_HOST_DEVICE constexpr bool check_ban() {
   if constexpr (requires { Op::template allow<Allowed>(); }) {
     Op::template allow<Allowed>();
   } else {
@@ -145,7 +145,7 @@ struct CallCheck {
   static_assert(HasArguments,
     "the types of a call need at least one argument with an element type: no rule says what an op without one computes in.");
 
-  static constexpr bool check_op() {
+  MEZZO_HOST_DEVICE static constexpr bool check_op() {
     if constexpr (is_policy && require_op_tag<Op>::value) {
       using Low = typename Policy::low_type;
       constexpr bool banned =
@@ -169,7 +169,7 @@ struct Call {
   static constexpr bool active = facts.active();
   static constexpr CastRule rule = facts.rule;
 
-  static constexpr auto common() {
+  MEZZO_HOST_DEVICE static constexpr auto common() {
     if constexpr (facts.set == no_float) {
       return stdlib::type_identity<promote_t<First, Rest...>>{};
     } else {
@@ -200,7 +200,7 @@ template <class Policy, class Op, class List>
 struct CallOfList;
 template <class Policy, class Op, class... Elements>
 struct CallOfList<Policy, Op, TypeList<Elements...>> {
-  static constexpr auto choose() {
+  MEZZO_HOST_DEVICE static constexpr auto choose() {
     if constexpr (CallCheck<Policy, Op, (sizeof...(Elements) > 0)>::passes) {
       return stdlib::type_identity<Call<Policy, Op, Elements...>>{};
     } else {

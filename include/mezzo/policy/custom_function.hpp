@@ -105,7 +105,7 @@ struct InputCaster<void> {
 };
 
 template <class Op>
-constexpr auto cast_inputs_of() {
+MEZZO_HOST_DEVICE constexpr auto cast_inputs_of() {
   if constexpr (requires { typename Op::cast_inputs; }) {
     return stdlib::type_identity<typename Op::cast_inputs>{};
   } else {
@@ -230,10 +230,18 @@ MEZZO_HOST_DEVICE constexpr decltype(auto) custom_bwd(const C& context, Grads&&.
 
 }  // namespace mezzo
 
-// Structured bindings look for these two.
+// Structured bindings look for these. NVRTC's std has no general form for const types.
 template <class P, class... Kept>
 struct std::tuple_size<mezzo::Context<P, Kept...>> : mezzo::stdlib::integral_constant<mezzo::stdlib::size_t, sizeof...(Kept)> {};
 template <mezzo::stdlib::size_t I, class P, class... Kept>
 struct std::tuple_element<I, mezzo::Context<P, Kept...>> {
   using type = mezzo::stdlib::remove_cvref_t<decltype(mezzo::stdlib::declval<const mezzo::Context<P, Kept...>&>().template get<I>())>;
 };
+#ifdef __CUDACC_RTC__
+template <class P, class... Kept>
+struct std::tuple_size<const mezzo::Context<P, Kept...>> : std::tuple_size<mezzo::Context<P, Kept...>> {};
+template <mezzo::stdlib::size_t I, class P, class... Kept>
+struct std::tuple_element<I, const mezzo::Context<P, Kept...>> {
+  using type = const typename std::tuple_element<I, mezzo::Context<P, Kept...>>::type;
+};
+#endif

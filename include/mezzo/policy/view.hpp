@@ -1,9 +1,13 @@
 #pragma once
 // Views that convert as they load and store: data stays in one type, the kernel sees another, and no pass is added.
 
-#include <iterator>
-
 #include <mezzo/policy/call.hpp>
+
+#ifdef __CUDACC_RTC__
+#include <cuda/std/iterator>
+#else
+#include <iterator>
+#endif
 
 namespace mezzo {
 
@@ -75,7 +79,7 @@ class ConvertingIterator {
   using difference_type = stdlib::ptrdiff_t;
   using reference = typename Access::reference;
   using pointer = void;
-  using iterator_category = std::random_access_iterator_tag;
+  using iterator_category = stdlib::random_access_iterator_tag;
 
   ConvertingIterator() = default;
   MEZZO_HOST_DEVICE constexpr explicit ConvertingIterator(Stored* element, Factor factor = {}) : element_(element), factor_(factor) {}

@@ -26,7 +26,7 @@ concept Number = Element<T> || stdlib::is_integral_v<T>;
 
 /// Data that an op reads in place: a pointer, an iterator, an mdspan, or anything with value_type, begin() and size().
 template <class T>
-constexpr auto data_element() {
+MEZZO_HOST_DEVICE constexpr auto data_element() {
   if constexpr (stdlib::is_pointer_v<T>) {
     return stdlib::type_identity<stdlib::remove_cv_t<stdlib::remove_pointer_t<T>>>{};
   } else if constexpr (stdlib::is_array_v<T>) {
@@ -90,16 +90,16 @@ struct Unscaled<Scaled<T>> {
 };
 
 template <class T>
-constexpr auto elements_of();
+MEZZO_HOST_DEVICE constexpr auto elements_of();
 
 template <class T, stdlib::size_t... I>
-constexpr auto elements_of_members(stdlib::index_sequence<I...>) {
+MEZZO_HOST_DEVICE constexpr auto elements_of_members(stdlib::index_sequence<I...>) {
   return typename Concatenated<decltype(elements_of<stdlib::remove_cvref_t<tuple_element_t<I, T>>>())...>::type{};
 }
 
 /// The element types inside `T`; none for a type that holds no numbers.
 template <class T>
-constexpr auto elements_of() {
+MEZZO_HOST_DEVICE constexpr auto elements_of() {
   static_assert(!stdlib::is_same_v<T, long double>,
     "autocast: long double is no element type of mezzo and has no form on the device. Pass a double.");
   static_assert(!stdlib::is_same_v<T, __half2> && !stdlib::is_same_v<T, __nv_bfloat162>,
