@@ -100,7 +100,7 @@ MEZZO_HOST_DEVICE constexpr auto elements_of_members(stdlib::index_sequence<I...
 /// The element types inside `T`; none for a type that holds no numbers.
 template <class T>
 MEZZO_HOST_DEVICE constexpr auto elements_of() {
-  static_assert(!stdlib::is_same_v<T, long double>,
+  static_assert(!stdlib::is_floating_point_v<T> || Element<T>,
     "autocast: long double is no element type of mezzo and has no form on the device. Pass a double.");
   static_assert(!stdlib::is_same_v<T, __half2> && !stdlib::is_same_v<T, __nv_bfloat162>,
     "autocast: packed pairs (__half2, __nv_bfloat162) are not cast. Pass their two values, or a view of the elements.");
