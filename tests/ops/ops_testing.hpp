@@ -14,8 +14,13 @@
 
 #include <mezzo/ops/ops.hpp>
 
-// One back end so far.
+// A test is compiled twice: the host compiler's program runs the cases on the host, nvcc's those on CUDA.
+#ifdef __CUDACC__
+#include <mezzo/ops/ops.cuh>
+#define MEZZO_OPS_EXECUTORS mezzo::CudaExecutor
+#else
 #define MEZZO_OPS_EXECUTORS mezzo::HostExecutor
+#endif
 
 namespace mezzo::test {
 
@@ -26,9 +31,9 @@ struct On {
   using Element = T;
 };
 
-#define MEZZO_OPS_CASES                                                                                           \
-  mezzo::test::On<mezzo::HostExecutor, float>, mezzo::test::On<mezzo::HostExecutor, mezzo::float16>,              \
-      mezzo::test::On<mezzo::HostExecutor, mezzo::bfloat16>, mezzo::test::On<mezzo::HostExecutor, double>
+#define MEZZO_OPS_CASES                                                                                                  \
+  mezzo::test::On<MEZZO_OPS_EXECUTORS, float>, mezzo::test::On<MEZZO_OPS_EXECUTORS, mezzo::float16>,                     \
+      mezzo::test::On<MEZZO_OPS_EXECUTORS, mezzo::bfloat16>, mezzo::test::On<MEZZO_OPS_EXECUTORS, double>
 
 /// A policy under which convolutions and products read T as it is.
 template <class T>
