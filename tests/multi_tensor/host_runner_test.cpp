@@ -241,14 +241,15 @@ double documented_sum(const std::vector<std::vector<T>>& values) {
   return tree(lanes);
 }
 
-/// Values over many binades, so that the order of additions shows in the last bits.
+/// Values over more binades than a double has bits, where the type has them: the order of additions shows in the last bits.
 template <class T>
 std::vector<T> wild(std::size_t count, unsigned seed) {
+  constexpr int binades = mezzo::element_traits<T>::exponent_bits == 8 ? 80 : 24;
   std::mt19937 random(seed);
   std::vector<T> values;
   for (std::size_t i = 0; i < count; ++i) {
     const float mantissa = static_cast<float>(static_cast<int>(random() % 2047) - 1023) / 1024.f;
-    values.push_back(convert<T>(std::ldexp(mantissa, static_cast<int>(random() % 24) - 12)));
+    values.push_back(convert<T>(std::ldexp(mantissa, static_cast<int>(random() % binades) - binades / 2)));
   }
   return values;
 }

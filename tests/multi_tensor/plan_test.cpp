@@ -164,6 +164,7 @@ std::string refusal(const Sizes& sizes, const PlanOptions& options = {}) {
 TEST_CASE("more_chunks_than_32_bits_count_are_refused_before_anything_is_allocated") {
   constexpr std::uint64_t two45 = std::uint64_t{1} << 45;  // 2^32 chunks of 8192
   CHECK(refusal({two45}) == "make_plan: at most 2^32 - 1 chunks; size of the span that passes it, got 35184372088832");
+  CHECK(refusal({two45 - 8191}) == "make_plan: at most 2^32 - 1 chunks; size of the span that passes it, got 35184372080641");
   CHECK(refusal({two45 / 2, 8, two45 / 2}) == "make_plan: at most 2^32 - 1 chunks; size of the span that passes it, got 17592186044416");
   CHECK(refusal({~std::uint64_t{0}}) == "make_plan: at most 2^32 - 1 chunks; size of the span that passes it, got 18446744073709551615");
   CHECK(refusal({~std::uint64_t{0}, ~std::uint64_t{0}}, {.chunk_size = 0xfffffff8}) ==
