@@ -69,7 +69,7 @@ struct Problem {
   Problem(const E& on, const ImageShape& given, double offset = 0)
       : executor(on),
         shape(given),
-        workspace(on, mezzo::batch_norm_workspace_bytes<T>(on, given)),
+        workspace(poisoned_workspace(on, mezzo::batch_norm_workspace_bytes<T>(on, given))),
         x(random_values<T>(rows_of(given) * channels_of(given), 1, offset)),
         gamma(random_values<Sum>(channels_of(given), 2, 1.5)),
         beta(random_values<Sum>(channels_of(given), 3)),

@@ -64,7 +64,7 @@ TEST_CASE_TEMPLATE("each_output_is_the_sum_of_its_products_rounded_once", Case, 
   MEZZO_TEST_EXECUTOR(typename Case::Executor, executor);
   for (const Conv2dShape& shape : shapes) {
     CAPTURE(&shape - shapes);
-    mezzo::Workspace workspace{executor, mezzo::conv2d_workspace_bytes<T>(executor, shape)};
+    auto workspace = poisoned_workspace(executor, mezzo::conv2d_workspace_bytes<T>(executor, shape));
     const auto x = random_values<T>(x_size(shape), 1);
     const auto w = random_values<T>(w_size(shape), 2);
     const auto dy = random_values<T>(y_size(shape), 3);
@@ -96,7 +96,7 @@ TEST_CASE_TEMPLATE("gradients_can_be_added_to_what_is_there", Case, MEZZO_OPS_CA
   using Policy = policy_of<T>;
   MEZZO_TEST_EXECUTOR(typename Case::Executor, executor);
   const Conv2dShape shape{.batch = 2, .height = 5, .width = 5, .in_channels = 3, .out_channels = 4, .kernel = 3, .stride = 2, .padding = 1};
-  mezzo::Workspace workspace{executor, mezzo::conv2d_workspace_bytes<T>(executor, shape)};
+  auto workspace = poisoned_workspace(executor, mezzo::conv2d_workspace_bytes<T>(executor, shape));
   const auto x = random_values<T>(x_size(shape), 1), w = random_values<T>(w_size(shape), 2), dy = random_values<T>(y_size(shape), 3);
   const auto old_dx = random_values<T>(x.size(), 4), old_dw = random_values<T>(w.size(), 5);
   std::vector<Sums> dx_exact(x.size()), dw_exact(w.size());
@@ -119,7 +119,7 @@ TEST_CASE_TEMPLATE("gradients_agree_with_finite_differences", Where, MEZZO_OPS_E
   for (const Conv2dShape& shape : {Conv2dShape{.batch = 2, .height = 4, .width = 5, .in_channels = 2, .out_channels = 3, .kernel = 3, .stride = 1, .padding = 1},
                                    Conv2dShape{.batch = 2, .height = 5, .width = 4, .in_channels = 3, .out_channels = 2, .kernel = 3, .stride = 2, .padding = 1},
                                    Conv2dShape{.batch = 1, .height = 3, .width = 3, .in_channels = 2, .out_channels = 2, .kernel = 1, .stride = 2, .padding = 0}}) {
-    mezzo::Workspace workspace{executor, mezzo::conv2d_workspace_bytes<double>(executor, shape)};
+    auto workspace = poisoned_workspace(executor, mezzo::conv2d_workspace_bytes<double>(executor, shape));
     const auto x = random_values<double>(x_size(shape), 1), w = random_values<double>(w_size(shape), 2), dy = random_values<double>(y_size(shape), 3);
     const Buffer<double> y(executor, dy.size()), gradient(executor, dy), dx(executor, x.size()), dw(executor, w.size());
     const auto forward = [&](const std::vector<double>& at_x, const std::vector<double>& at_w) {
@@ -141,7 +141,7 @@ TEST_CASE_TEMPLATE("an_empty_batch_writes_nothing_but_a_weight_gradient_of_zero"
   using Policy = policy_of<T>;
   MEZZO_TEST_EXECUTOR(typename Case::Executor, executor);
   const Conv2dShape shape{.batch = 0, .height = 5, .width = 5, .in_channels = 3, .out_channels = 4, .kernel = 3, .stride = 1, .padding = 1};
-  mezzo::Workspace workspace{executor, mezzo::conv2d_workspace_bytes<T>(executor, shape)};
+  auto workspace = poisoned_workspace(executor, mezzo::conv2d_workspace_bytes<T>(executor, shape));
   const Buffer<T> none(executor, 0), w(executor, random_values<T>(w_size(shape), 2)), dw(executor, random_values<T>(w_size(shape), 3));
   mezzo::conv2d<Policy>(workspace, shape, none, w, none);
   mezzo::conv2d_data_gradient<Policy>(workspace, shape, none, w, none);
@@ -156,7 +156,7 @@ TEST_CASE_TEMPLATE("infinities_and_nans_reach_exactly_the_outputs_that_read_them
   using Policy = policy_of<T>;
   MEZZO_TEST_EXECUTOR(typename Case::Executor, executor);
   const Conv2dShape shape{.batch = 2, .height = 6, .width = 6, .in_channels = 3, .out_channels = 2, .kernel = 3, .stride = 1, .padding = 1};
-  mezzo::Workspace workspace{executor, mezzo::conv2d_workspace_bytes<T>(executor, shape)};
+  auto workspace = poisoned_workspace(executor, mezzo::conv2d_workspace_bytes<T>(executor, shape));
   for (const T planted : {mezzo::element_limits<T>::infinity(), mezzo::element_limits<T>::quiet_nan()}) {
     auto x = random_values<T>(x_size(shape), 1);
     const auto w = random_values<T>(w_size(shape), 2);
@@ -178,7 +178,7 @@ TEST_CASE_TEMPLATE("a_sum_beyond_float16_becomes_infinity_and_small_ones_stay_su
   using Policy = mezzo::Autocast<float16>;
   MEZZO_TEST_EXECUTOR(Where, executor);
   const Conv2dShape shape{.batch = 1, .height = 1, .width = 3, .in_channels = 32, .out_channels = 1, .kernel = 1, .stride = 1, .padding = 0};
-  mezzo::Workspace workspace{executor, mezzo::conv2d_workspace_bytes<float16>(executor, shape)};
+  auto workspace = poisoned_workspace(executor, mezzo::conv2d_workspace_bytes<float16>(executor, shape));
   // 32 * 2048 = 65536 overflows; 65504 is the largest; 32 * 2^-29 = 2^-24 is the smallest subnormal.
   std::vector<float16> x(96);
   for (std::size_t c = 0; c < 32; ++c) x[c] = convert<float16>(2048.f), x[32 + c] = convert<float16>(2047.f), x[64 + c] = convert<float16>(0x1p-15f);
@@ -196,7 +196,7 @@ TEST_CASE("operands_of_different_types_work_where_the_policy_lets_them_pass") {
   using Off = mezzo::Autocast<mezzo::float16>::disabled;
   const mezzo::HostExecutor executor;
   const Conv2dShape shape{.batch = 2, .height = 5, .width = 5, .in_channels = 3, .out_channels = 4, .kernel = 3, .stride = 1, .padding = 1};
-  mezzo::Workspace workspace{executor, mezzo::conv2d_workspace_bytes<float>(executor, shape)};
+  auto workspace = poisoned_workspace(executor, mezzo::conv2d_workspace_bytes<float>(executor, shape));
   const auto x = random_values<mezzo::float16>(x_size(shape), 1);
   const auto w = random_values<float>(w_size(shape), 2);
   std::vector<Sums> expected(y_size(shape));
@@ -255,7 +255,7 @@ TEST_CASE("outputs_over_inputs_and_a_workspace_too_small_are_refused_before_anyt
   const Conv2dShape shape{.batch = 1, .height = 4, .width = 4, .in_channels = 2, .out_channels = 2, .kernel = 3, .stride = 1, .padding = 1};
   std::vector<float> all(64, 1.f), w(36, 1.f), y(32, 7.f);
   const mezzo::Span<float> x(all.data(), 32), overlapping(all.data() + 31, 32), behind(all.data() + 32, 32);
-  mezzo::Workspace workspace{executor, mezzo::conv2d_workspace_bytes<float>(executor, shape)};
+  auto workspace = poisoned_workspace(executor, mezzo::conv2d_workspace_bytes<float>(executor, shape));
   CHECK(message_of<InvalidArgument>([&] { mezzo::conv2d<Policy>(workspace, shape, x, w, overlapping); }).ends_with("conv2d: y must not overlap x"));
   CHECK(message_of<InvalidArgument>([&] { mezzo::conv2d_data_gradient<Policy>(workspace, shape, x, w, x); })
             .ends_with("conv2d_data_gradient: dx must not overlap dy"));

@@ -49,7 +49,7 @@ TEST_CASE_TEMPLATE("each_element_is_the_sum_of_its_products_rounded_once", Case,
         CAPTURE(shape.m);
         CAPTURE(shape.n);
         CAPTURE(shape.k);
-        mezzo::Workspace workspace{executor, mezzo::matmul_workspace_bytes<T>(executor, shape)};
+        auto workspace = poisoned_workspace(executor, mezzo::matmul_workspace_bytes<T>(executor, shape));
         const auto a = random_values<T>(count(shape.m, shape.k), 1), b = random_values<T>(count(shape.k, shape.n), 2);
         auto expected = product(shape, a, b);
         const Buffer<T> left(executor, a), right(executor, b), c(executor, std::vector<T>(expected.size(), mezzo::element_limits<T>::quiet_nan()));
@@ -89,7 +89,7 @@ TEST_CASE_TEMPLATE("infinities_and_nans_reach_their_row_alone", Case, MEZZO_OPS_
   using Policy = policy_of<T>;
   MEZZO_TEST_EXECUTOR(typename Case::Executor, executor);
   const GemmShape shape{.m = 5, .n = 6, .k = 40};
-  mezzo::Workspace workspace{executor, mezzo::matmul_workspace_bytes<T>(executor, shape)};
+  auto workspace = poisoned_workspace(executor, mezzo::matmul_workspace_bytes<T>(executor, shape));
   for (const T planted : {mezzo::element_limits<T>::infinity(), mezzo::element_limits<T>::quiet_nan()}) {
     auto a = random_values<T>(200, 1);
     a[2 * 40 + 7] = planted;

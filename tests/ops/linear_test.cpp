@@ -33,7 +33,7 @@ TEST_CASE_TEMPLATE("forward_and_gradients_are_sums_rounded_once", Case, MEZZO_OP
   MEZZO_TEST_EXECUTOR(typename Case::Executor, executor);
   for (const LinearShape& shape : shapes) {
     CAPTURE(&shape - shapes);
-    mezzo::Workspace workspace{executor, mezzo::linear_workspace_bytes<T>(executor, shape)};
+    auto workspace = poisoned_workspace(executor, mezzo::linear_workspace_bytes<T>(executor, shape));
     const auto x = random_values<T>(count(shape.batch, shape.in_features), 1), w = random_values<T>(count(shape.out_features, shape.in_features), 2),
                dy = random_values<T>(count(shape.batch, shape.out_features), 3);
     const auto bias = random_values<Sum>(count(shape.out_features), 4);
@@ -84,7 +84,7 @@ TEST_CASE_TEMPLATE("the_bias_joins_the_sum_before_the_one_rounding", Where, MEZZ
   using mezzo::float16;
   MEZZO_TEST_EXECUTOR(Where, executor);
   const LinearShape shape{.batch = 1, .in_features = 2, .out_features = 2};
-  mezzo::Workspace workspace{executor, mezzo::linear_workspace_bytes<float16>(executor, shape)};
+  auto workspace = poisoned_workspace(executor, mezzo::linear_workspace_bytes<float16>(executor, shape));
   const auto half = [](float value) { return convert<float16>(value); };
   // 1 + 0.75 * 2^-11 would round to 1 by itself, and 1 + 2^-12 too; together they are past the tie.
   const Buffer<float16> x(executor, {half(1.f), half(0.75f * 0x1p-11f)}), w(executor, {half(1.f), half(1.f), half(0.f), half(0.f)}), y(executor, 2);
@@ -100,7 +100,7 @@ TEST_CASE_TEMPLATE("gradients_agree_with_finite_differences", Where, MEZZO_OPS_E
   using Policy = policy_of<double>;
   MEZZO_TEST_EXECUTOR(Where, executor);
   const LinearShape shape{.batch = 3, .in_features = 5, .out_features = 4};
-  mezzo::Workspace workspace{executor, mezzo::linear_workspace_bytes<double>(executor, shape)};
+  auto workspace = poisoned_workspace(executor, mezzo::linear_workspace_bytes<double>(executor, shape));
   const auto x = random_values<double>(15, 1), w = random_values<double>(20, 2), bias = random_values<double>(4, 3), dy = random_values<double>(12, 4);
   const Buffer<double> y(executor, 12), gradient(executor, dy), dx(executor, 15), dw(executor, 20), db(executor, 4);
   const auto forward = [&](const auto& at_x, const auto& at_w, const auto& at_bias) {
@@ -121,7 +121,7 @@ TEST_CASE_TEMPLATE("an_empty_batch_gives_parameter_gradients_of_zero", Case, MEZ
   using Policy = policy_of<T>;
   MEZZO_TEST_EXECUTOR(typename Case::Executor, executor);
   const LinearShape shape{.batch = 0, .in_features = 5, .out_features = 3};
-  mezzo::Workspace workspace{executor, mezzo::linear_workspace_bytes<T>(executor, shape)};
+  auto workspace = poisoned_workspace(executor, mezzo::linear_workspace_bytes<T>(executor, shape));
   const Buffer<T> none(executor, 0), w(executor, random_values<T>(15, 1)), dw(executor, random_values<T>(15, 2)), db(executor, random_values<T>(3, 3));
   mezzo::linear<Policy>(workspace, shape, none, w, none, none);
   mezzo::linear_data_gradient<Policy>(workspace, shape, none, w, none);

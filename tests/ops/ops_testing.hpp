@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
+#include <source_location>
 #include <string>
 #include <vector>
 
@@ -116,6 +117,14 @@ void check_sums(const std::vector<T>& got, const std::vector<Sums>& expected) {
       FAIL(text);
     }
   }
+}
+
+/// A workspace whose scratch holds NaNs: nothing that an op has not written there may reach a result.
+template <Executor E>
+Workspace<E> poisoned_workspace(const E& executor, std::size_t bytes) {
+  Workspace<E> workspace{executor, bytes};
+  executor.fill(workspace.scratch(bytes, "poison", std::source_location::current()), std::byte{0xff}, bytes);
+  return workspace;
 }
 
 /// What a call throws, or "" when it does not.

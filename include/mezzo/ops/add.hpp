@@ -23,6 +23,8 @@ template <class Policy, Executor Where, ContiguousRange A, ContiguousRange B, Co
 void add(Workspace<Where>& workspace, A&& a, B&& b, Y&& y, std::source_location where = std::source_location::current()) {
   using TA = detail::element_of_t<A>;
   using TB = detail::element_of_t<B>;
+  static_assert(detail::hold_elements<A, B, Y>,
+    "add: operands must hold element types (float16, bfloat16, float, double). Convert integers and 8-bit data first.");
   static_assert(detail::writable<Y>, "add: y is written, so its elements must not be const.");
   static_assert(std::is_same_v<detail::element_of_t<Y>, result_type_t<Policy, op::add, TA, TB>>,
     "add: y must have the element type that the policy returns: result_type_t<Policy, op::add, A, B>, the wider of the two.");

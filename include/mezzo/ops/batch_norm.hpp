@@ -73,6 +73,8 @@ void batch_norm(Workspace<Where>& workspace, const ImageShape& shape, X&& x,
                 const BatchNormOptions& options = {}, std::source_location where = std::source_location::current()) {
   using TX = detail::element_of_t<X>;
   using Sum = detail::statistics_t<TX>;
+  static_assert(detail::hold_elements<X, Y>,
+    "batch_norm: operands must hold element types (float16, bfloat16, float, double). Convert integers and 8-bit data first.");
   static_assert(detail::writable<Y>, "batch_norm: y is written, so its elements must not be const.");
   static_assert(detail::reads_as_is<Policy, op::batch_norm, TX, Sum> && std::is_same_v<result_type_t<Policy, op::batch_norm, TX, Sum>, TX> &&
                   std::is_same_v<detail::element_of_t<Y>, TX>,
@@ -110,6 +112,8 @@ void batch_norm_inference(Workspace<Where>& workspace, const ImageShape& shape, 
                           const BatchNormOptions& options = {}, std::source_location where = std::source_location::current()) {
   using TX = detail::element_of_t<X>;
   using Sum = detail::statistics_t<TX>;
+  static_assert(detail::hold_elements<X, Y>,
+    "batch_norm_inference: operands must hold element types (float16, bfloat16, float, double). Convert integers and 8-bit data first.");
   static_assert(detail::writable<Y>, "batch_norm_inference: y is written, so its elements must not be const.");
   static_assert(detail::reads_as_is<Policy, op::batch_norm, TX, Sum> && std::is_same_v<result_type_t<Policy, op::batch_norm, TX, Sum>, TX> &&
                   std::is_same_v<detail::element_of_t<Y>, TX>,
@@ -150,6 +154,8 @@ void batch_norm_backward(Workspace<Where>& workspace, const ImageShape& shape, X
                          Accumulate accumulate = Accumulate::no, std::source_location where = std::source_location::current()) {
   using TX = detail::element_of_t<X>;
   using Sum = detail::statistics_t<TX>;
+  static_assert(detail::hold_elements<X, DY, DX>,
+    "batch_norm_backward: operands must hold element types (float16, bfloat16, float, double). Convert integers and 8-bit data first.");
   static_assert(detail::writable<DX>, "batch_norm_backward: dx is written, so its elements must not be const.");
   static_assert(detail::reads_as_is<Policy, op::batch_norm, TX, Sum> && std::is_same_v<detail::element_of_t<DY>, TX> &&
                   std::is_same_v<detail::element_of_t<DX>, TX>,

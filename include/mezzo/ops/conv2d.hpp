@@ -76,6 +76,8 @@ void conv2d(Workspace<Where>& workspace, const Conv2dShape& shape, X&& x, W&& w,
             std::source_location where = std::source_location::current()) {
   using TX = detail::element_of_t<X>;
   using TW = detail::element_of_t<W>;
+  static_assert(detail::hold_elements<X, W, Y>,
+    "conv2d: operands must hold element types (float16, bfloat16, float, double). Convert integers and 8-bit data first.");
   static_assert(detail::writable<Y>, "conv2d: y is written, so its elements must not be const.");
   static_assert(detail::reads_as_is<Policy, op::conv2d, TX, TW> && detail::reads_as_is<Policy, op::conv2d, TW, TX>,
     "conv2d: under this policy x and w must have another element type: argument_type_t<Policy, op::conv2d, X, W>. A cast of "
@@ -108,6 +110,8 @@ void conv2d_data_gradient(Workspace<Where>& workspace, const Conv2dShape& shape,
                           Accumulate accumulate = Accumulate::no, std::source_location where = std::source_location::current()) {
   using TY = detail::element_of_t<DY>;
   using TW = detail::element_of_t<W>;
+  static_assert(detail::hold_elements<DY, W, DX>,
+    "conv2d_data_gradient: operands must hold element types (float16, bfloat16, float, double). Convert integers and 8-bit data first.");
   static_assert(detail::writable<DX>, "conv2d_data_gradient: dx is written, so its elements must not be const.");
   static_assert(detail::reads_as_is<Policy, op::conv2d, TY, TW> && detail::reads_as_is<Policy, op::conv2d, TW, TY>,
     "conv2d_data_gradient: under this policy dy and w must have another element type: argument_type_t<Policy, op::conv2d, DY, "
@@ -144,6 +148,8 @@ void conv2d_weight_gradient(Workspace<Where>& workspace, const Conv2dShape& shap
   using TX = detail::element_of_t<X>;
   using TY = detail::element_of_t<DY>;
   using TW = detail::element_of_t<DW>;
+  static_assert(detail::hold_elements<X, DY, DW>,
+    "conv2d_weight_gradient: operands must hold element types (float16, bfloat16, float, double). Convert integers and 8-bit data first.");
   static_assert(detail::writable<DW>, "conv2d_weight_gradient: dw is written, so its elements must not be const.");
   static_assert(detail::reads_as_is<Policy, op::conv2d, TX, TY> && detail::reads_as_is<Policy, op::conv2d, TY, TX>,
     "conv2d_weight_gradient: under this policy x and dy must have another element type: argument_type_t<Policy, op::conv2d, X, "

@@ -61,6 +61,8 @@ void matmul(Workspace<Where>& workspace, const GemmShape& shape, A&& a, B&& b, C
   using TA = detail::element_of_t<A>;
   using TB = detail::element_of_t<B>;
   using TC = detail::element_of_t<C>;
+  static_assert(detail::hold_elements<A, B, C>,
+    "matmul: operands must hold element types (float16, bfloat16, float, double). Convert integers and 8-bit data first.");
   static_assert(detail::writable<C>, "matmul: c is written, so its elements must not be const.");
   static_assert(detail::reads_as_is<Policy, op::matmul, TA, TB> && detail::reads_as_is<Policy, op::matmul, TB, TA>,
     "matmul: under this policy a and b must have another element type: argument_type_t<Policy, op::matmul, A, B>. A cast of "

@@ -74,6 +74,8 @@ void linear(Workspace<Where>& workspace, const LinearShape& shape, X&& x, W&& w,
   using TW = detail::element_of_t<W>;
   using TB = detail::element_of_t<Bias>;
   using TY = detail::element_of_t<Y>;
+  static_assert(detail::hold_elements<X, W, Bias, Y>,
+    "linear: operands must hold element types (float16, bfloat16, float, double). Convert integers and 8-bit data first.");
   static_assert(detail::writable<Y>, "linear: y is written, so its elements must not be const.");
   static_assert(detail::reads_as_is<Policy, op::linear, TX, TW> && detail::reads_as_is<Policy, op::linear, TW, TX>,
     "linear: under this policy x and w must have another element type: argument_type_t<Policy, op::linear, X, W>. A cast of "
@@ -113,6 +115,8 @@ void linear_data_gradient(Workspace<Where>& workspace, const LinearShape& shape,
                           Accumulate accumulate = Accumulate::no, std::source_location where = std::source_location::current()) {
   using TY = detail::element_of_t<DY>;
   using TW = detail::element_of_t<W>;
+  static_assert(detail::hold_elements<DY, W, DX>,
+    "linear_data_gradient: operands must hold element types (float16, bfloat16, float, double). Convert integers and 8-bit data first.");
   static_assert(detail::writable<DX>, "linear_data_gradient: dx is written, so its elements must not be const.");
   static_assert(detail::reads_as_is<Policy, op::linear, TY, TW> && detail::reads_as_is<Policy, op::linear, TW, TY>,
     "linear_data_gradient: under this policy dy and w must have another element type: argument_type_t<Policy, op::linear, DY, "
@@ -146,6 +150,8 @@ void linear_weight_gradient(Workspace<Where>& workspace, const LinearShape& shap
   using TX = detail::element_of_t<X>;
   using TY = detail::element_of_t<DY>;
   using TW = detail::element_of_t<DW>;
+  static_assert(detail::hold_elements<X, DY, DW>,
+    "linear_weight_gradient: operands must hold element types (float16, bfloat16, float, double). Convert integers and 8-bit data first.");
   static_assert(detail::writable<DW>, "linear_weight_gradient: dw is written, so its elements must not be const.");
   static_assert(detail::reads_as_is<Policy, op::linear, TX, TY> && detail::reads_as_is<Policy, op::linear, TY, TX>,
     "linear_weight_gradient: under this policy x and dy must have another element type: argument_type_t<Policy, op::linear, X, "
@@ -178,6 +184,8 @@ void linear_bias_gradient(Workspace<Where>& workspace, const LinearShape& shape,
                           Accumulate accumulate = Accumulate::no, std::source_location where = std::source_location::current()) {
   using TY = detail::element_of_t<DY>;
   using TB = detail::element_of_t<DB>;
+  static_assert(detail::hold_elements<DY, DB>,
+    "linear_bias_gradient: operands must hold element types (float16, bfloat16, float, double). Convert integers and 8-bit data first.");
   static_assert(detail::writable<DB>, "linear_bias_gradient: db is written, so its elements must not be const.");
   static_assert(std::is_same_v<TB, TY> || std::is_same_v<TB, detail::accumulation_t<TY>>,
     "linear_bias_gradient: db must have the element type of dy, or float, the type of the sum.");

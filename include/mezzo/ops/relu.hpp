@@ -21,6 +21,8 @@ namespace mezzo {
 template <class Policy, Executor Where, ContiguousRange X, ContiguousRange Y>
 void relu(Workspace<Where>& workspace, X&& x, Y&& y, std::source_location where = std::source_location::current()) {
   using TX = detail::element_of_t<X>;
+  static_assert(detail::hold_elements<X, Y>,
+    "relu: operands must hold element types (float16, bfloat16, float, double). Convert integers and 8-bit data first.");
   static_assert(detail::writable<Y>, "relu: y is written, so its elements must not be const.");
   static_assert(std::is_same_v<detail::element_of_t<Y>, result_type_t<Policy, op::relu, TX>>,
     "relu: y must have the element type that the policy returns: result_type_t<Policy, op::relu, X>, the type of x by default.");
@@ -48,6 +50,8 @@ void relu_backward(Workspace<Where>& workspace, Y&& y, DY&& dy, DX&& dx,
                    std::source_location where = std::source_location::current()) {
   using TG = detail::element_of_t<DY>;
   using TY = detail::element_of_t<Y>;
+  static_assert(detail::hold_elements<Y, DY, DX>,
+    "relu_backward: operands must hold element types (float16, bfloat16, float, double). Convert integers and 8-bit data first.");
   static_assert(detail::writable<DX>, "relu_backward: dx is written, so its elements must not be const.");
   static_assert(std::is_same_v<detail::element_of_t<DX>, TG>, "relu_backward: dx must have the element type of dy: nothing is cast.");
   const detail::OpSite site{"relu_backward", where};

@@ -68,6 +68,8 @@ void softmax_cross_entropy(Workspace<Where>& workspace, const ClassificationShap
   using G = detail::element_of_t<DLogits>;
   using Label = detail::element_of_t<Labels>;
   static_assert(std::integral<Label>, "softmax_cross_entropy: labels must be integers, the number of each row's class.");
+  static_assert(detail::hold_elements<Logits, DLogits>,
+    "softmax_cross_entropy: operands must hold element types (float16, bfloat16, float, double). Convert integers and 8-bit data first.");
   static_assert(detail::writable<DLogits>, "softmax_cross_entropy: dlogits is written, so its elements must not be const.");
   static_assert(detail::loss_in_full_precision<Policy, T>,
     "softmax_cross_entropy: the policy asks for cross_entropy in a 16-bit type, where the sum of exponentials loses the small "
@@ -96,6 +98,8 @@ void cross_entropy(Workspace<Where>& workspace, const ClassificationShape& shape
                    Accumulate accumulate = Accumulate::no, std::source_location where = std::source_location::current()) {
   using T = detail::element_of_t<Logits>;
   using Label = detail::element_of_t<Labels>;
+  static_assert(detail::hold_elements<Logits>,
+    "cross_entropy: operands must hold element types (float16, bfloat16, float, double). Convert integers and 8-bit data first.");
   static_assert(std::integral<Label>, "cross_entropy: labels must be integers, the number of each row's class.");
   static_assert(detail::loss_in_full_precision<Policy, T>,
     "cross_entropy: the policy asks for cross_entropy in a 16-bit type, where the sum of exponentials loses the small classes. "

@@ -13,8 +13,12 @@ namespace mezzo::detail {
 template <class Range>
 using element_of_t = std::remove_const_t<range_element_t<Range>>;
 
+/// Elements that ops compute with; the 8-bit types need a scale beside them, which no op here takes.
+template <class T>
+concept OpElement = Element<T> && !EightBit<T>;
+
 template <class... Ranges>
-inline constexpr bool hold_elements = (Element<element_of_t<Ranges>> && ...);
+inline constexpr bool hold_elements = (OpElement<element_of_t<Ranges>> && ...);
 
 template <class... Ranges>
 inline constexpr bool writable = (!std::is_const_v<range_element_t<Ranges>> && ...);

@@ -33,16 +33,18 @@ inline PoolCounts pool_counts(const OpSite& site, const ImageShape& shape) {
           .y = element_count(site, "y", {shape.batch, shape.channels})};
 }
 
-template <class In, class Out>
+template <class T>
 struct PoolSpans {
-  Span<const In> first;
-  Span<Out> second;
+  Span<const T> first;
+  Span<T> second;
 };
 
 /// Checks a forward call and gives its operands as spans.
 template <class Policy, class Op, class Shape, class X, class Y>
-PoolSpans<element_of_t<X>, element_of_t<Y>> pooled(const OpSite& site, const Shape& shape, X&& x, Y&& y) {
+PoolSpans<element_of_t<X>> pooled(const OpSite& site, const Shape& shape, X&& x, Y&& y) {
   using T = element_of_t<X>;
+  static_assert(hold_elements<X, Y>,
+    "pooling: operands must hold element types (float16, bfloat16, float, double). Convert integers and 8-bit data first.");
   static_assert(writable<Y>, "pooling: y is written, so its elements must not be const.");
   static_assert(reads_as_is<Policy, Op, T> && std::is_same_v<result_type_t<Policy, Op, T>, T> && std::is_same_v<element_of_t<Y>, T>,
     "pooling: x must have the element type that the policy reads (argument_type_t<Policy, Op, X>) and y the one that it returns, "

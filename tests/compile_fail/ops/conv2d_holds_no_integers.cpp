@@ -1,0 +1,15 @@
+// error: conv2d: operands must hold element types
+#include <vector>
+
+#include <mezzo/ops/conv2d.hpp>
+
+using Policy = mezzo::Autocast<mezzo::float16>;
+
+void call(mezzo::Workspace<mezzo::HostExecutor>& workspace) {
+#ifdef CONTROL
+  std::vector<mezzo::float16> x(4), w(1), y(4);
+#else
+  std::vector<int> x(4), w(1), y(4);
+#endif
+  mezzo::conv2d<Policy>(workspace, {.batch = 1, .height = 2, .width = 2, .in_channels = 1, .out_channels = 1, .kernel = 1}, x, w, y);
+}

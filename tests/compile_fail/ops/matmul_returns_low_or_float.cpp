@@ -1,0 +1,16 @@
+// error: matmul: c must have the element type that the policy returns
+#include <vector>
+
+#include <mezzo/ops/gemm.hpp>
+
+using Policy = mezzo::Autocast<mezzo::float16>;
+
+void call(mezzo::Workspace<mezzo::HostExecutor>& workspace) {
+  std::vector<mezzo::float16> a(4), b(4);
+#ifdef CONTROL
+  std::vector<float> c(4);
+#else
+  std::vector<mezzo::bfloat16> c(4);
+#endif
+  mezzo::matmul<Policy>(workspace, {.m = 2, .n = 2, .k = 2}, a, b, c);
+}
