@@ -18,8 +18,7 @@ MEZZO_HOST_DEVICE constexpr LossScaleState updated(LossScaleState state, const L
   constexpr auto highest = 0x7fffffff;
   if (overflow) {
     ++state.skipped_steps;
-    if (state.consecutive_skips < highest) ++state.consecutive_skips;
-    if (state.consecutive_skips == config.max_consecutive_skips) ++state.skip_limit_reports;
+    if (state.consecutive_skips < highest && ++state.consecutive_skips == config.max_consecutive_skips) ++state.skip_limit_reports;
     if (state.scale <= config.min_scale) ++state.skips_at_min_scale;
     state.growth_tracker = 0;
     if (state.hysteresis_tracker < highest) ++state.hysteresis_tracker;
