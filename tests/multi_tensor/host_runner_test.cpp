@@ -35,6 +35,7 @@ struct Accumulate {
   MEZZO_HOST_DEVICE void operator()(Kind, float factor, float& in, float& sum, float& copy) const {
     sum = exact::fma(in, factor, sum);
     copy = sum;
+    in = 0.f;  // must not be stored
   }
   MEZZO_HOST_DEVICE void finish() const { ++*launches; }
 };
