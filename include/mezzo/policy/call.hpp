@@ -20,12 +20,12 @@ struct Rebound<Array<Old, N>, TypeList<New, Same...>> {
 };
 
 MEZZO_EXEC_CHECK_DISABLE
-template <stdlib::size_t I, class Tuple>
+template <stdlib::size_t Index, class Tuple>
 MEZZO_HOST_DEVICE constexpr decltype(auto) member(Tuple&& tuple) {
-  if constexpr (requires { tuple.template get<I>(); }) {
-    return static_cast<Tuple&&>(tuple).template get<I>();
+  if constexpr (requires { tuple.template get<Index>(); }) {
+    return static_cast<Tuple&&>(tuple).template get<Index>();
   } else {
-    return get<I>(static_cast<Tuple&&>(tuple));  // found beside the tuple
+    return get<Index>(static_cast<Tuple&&>(tuple));  // found beside the tuple
   }
 }
 
@@ -36,9 +36,9 @@ MEZZO_HOST_DEVICE constexpr auto cast_shape() {
   if constexpr (Element<typename Unscaled<V>::type>) {
     return stdlib::type_identity<typename Caster::template type<typename Unscaled<V>::type>>{};
   } else if constexpr (TupleLike<V>) {
-    return []<stdlib::size_t... I>(stdlib::index_sequence<I...>) {
+    return []<stdlib::size_t... Index>(stdlib::index_sequence<Index...>) {
       return typename Rebound<
-        V, TypeList<typename decltype(cast_shape<Caster, tuple_element_t<I, V>>())::type...>>::identity{};
+        V, TypeList<typename decltype(cast_shape<Caster, tuple_element_t<Index, V>>())::type...>>::identity{};
     }(stdlib::make_index_sequence<tuple_size<V>::value>{});
   } else if constexpr (OptionalLike<V>) {
     using Inner = typename decltype(cast_shape<Caster, typename V::value_type>())::type;
@@ -58,9 +58,9 @@ template <class Caster, class Arg>
 MEZZO_HOST_DEVICE constexpr decltype(auto) cast_argument(Arg&& arg);
 
 MEZZO_EXEC_CHECK_DISABLE
-template <class Caster, class To, class Tuple, stdlib::size_t... I>
-MEZZO_HOST_DEVICE constexpr To cast_members(Tuple&& tuple, stdlib::index_sequence<I...>) {
-  return To{cast_argument<Caster>(member<I>(static_cast<Tuple&&>(tuple)))...};
+template <class Caster, class To, class Tuple, stdlib::size_t... Index>
+MEZZO_HOST_DEVICE constexpr To cast_members(Tuple&& tuple, stdlib::index_sequence<Index...>) {
+  return To{cast_argument<Caster>(member<Index>(static_cast<Tuple&&>(tuple)))...};
 }
 
 /// The argument as the function receives it: itself where nothing changes, a converted copy otherwise.

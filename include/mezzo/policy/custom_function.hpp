@@ -9,22 +9,22 @@ namespace detail {
 
 struct KeptTag {};
 
-template <stdlib::size_t I, class T>
+template <stdlib::size_t Index, class T>
 struct KeptValue {
   T value;
 };
 
 template <class Indices, class... Kept>
 struct KeptValues;
-template <stdlib::size_t... I, class... Kept>
-struct KeptValues<stdlib::index_sequence<I...>, Kept...> : KeptValue<I, Kept>... {};
+template <stdlib::size_t... Index, class... Kept>
+struct KeptValues<stdlib::index_sequence<Index...>, Kept...> : KeptValue<Index, Kept>... {};
 
-template <stdlib::size_t I, class T>
-MEZZO_HOST_DEVICE constexpr const T& kept_value(const KeptValue<I, T>& kept) {
+template <stdlib::size_t Index, class T>
+MEZZO_HOST_DEVICE constexpr const T& kept_value(const KeptValue<Index, T>& kept) {
   return kept.value;
 }
-template <stdlib::size_t I, class T>
-MEZZO_HOST_DEVICE constexpr T&& kept_value(KeptValue<I, T>&& kept) {
+template <stdlib::size_t Index, class T>
+MEZZO_HOST_DEVICE constexpr T&& kept_value(KeptValue<Index, T>&& kept) {
   return static_cast<T&&>(kept.value);
 }
 
@@ -45,13 +45,13 @@ class Context {
     requires(sizeof...(Given) == sizeof...(Kept) && sizeof...(Kept) > 0)
   MEZZO_HOST_DEVICE constexpr explicit Context(detail::KeptTag, Given&&... given) : kept_{{static_cast<Given&&>(given)}...} {}
 
-  template <stdlib::size_t I>
+  template <stdlib::size_t Index>
   MEZZO_HOST_DEVICE constexpr const auto& get() const& {
-    return detail::kept_value<I>(kept_);
+    return detail::kept_value<Index>(kept_);
   }
-  template <stdlib::size_t I>
+  template <stdlib::size_t Index>
   MEZZO_HOST_DEVICE constexpr auto&& get() && {
-    return detail::kept_value<I>(static_cast<Values&&>(kept_));
+    return detail::kept_value<Index>(static_cast<Values&&>(kept_));
   }
 
  private:
@@ -128,15 +128,15 @@ inline constexpr bool is_saved = false;
 template <class Output, class... Kept>
 inline constexpr bool is_saved<Saved<Output, Kept...>> = true;
 
-template <class Op, class P, class Output, class... Kept, stdlib::size_t... I>
-MEZZO_HOST_DEVICE constexpr auto with_context(Saved<Output, Kept...>&& result, stdlib::index_sequence<I...>) {
+template <class Op, class P, class Output, class... Kept, stdlib::size_t... Index>
+MEZZO_HOST_DEVICE constexpr auto with_context(Saved<Output, Kept...>&& result, stdlib::index_sequence<Index...>) {
   using C = OpContext<Op, P, Kept...>;
   if constexpr (sizeof...(Kept) == 0) {
     return Forwarded<Output, C>{static_cast<Output&&>(result.output), C()};
   } else {
     using Values = decltype(result.kept);
     return Forwarded<Output, C>{
-      static_cast<Output&&>(result.output), C(KeptTag{}, kept_value<I>(static_cast<Values&&>(result.kept))...)};
+      static_cast<Output&&>(result.output), C(KeptTag{}, kept_value<Index>(static_cast<Values&&>(result.kept))...)};
   }
 }
 template <class Op, class P, class Output, class... Kept>
@@ -233,15 +233,15 @@ MEZZO_HOST_DEVICE constexpr decltype(auto) custom_bwd(const C& context, Grads&&.
 // Structured bindings look for these. NVRTC's std has no general form for const types.
 template <class P, class... Kept>
 struct std::tuple_size<mezzo::Context<P, Kept...>> : mezzo::stdlib::integral_constant<mezzo::stdlib::size_t, sizeof...(Kept)> {};
-template <mezzo::stdlib::size_t I, class P, class... Kept>
-struct std::tuple_element<I, mezzo::Context<P, Kept...>> {
-  using type = mezzo::stdlib::remove_cvref_t<decltype(mezzo::stdlib::declval<const mezzo::Context<P, Kept...>&>().template get<I>())>;
+template <mezzo::stdlib::size_t Index, class P, class... Kept>
+struct std::tuple_element<Index, mezzo::Context<P, Kept...>> {
+  using type = mezzo::stdlib::remove_cvref_t<decltype(mezzo::stdlib::declval<const mezzo::Context<P, Kept...>&>().template get<Index>())>;
 };
 #ifdef __CUDACC_RTC__
 template <class P, class... Kept>
 struct std::tuple_size<const mezzo::Context<P, Kept...>> : std::tuple_size<mezzo::Context<P, Kept...>> {};
-template <mezzo::stdlib::size_t I, class P, class... Kept>
-struct std::tuple_element<I, const mezzo::Context<P, Kept...>> {
-  using type = const typename std::tuple_element<I, mezzo::Context<P, Kept...>>::type;
+template <mezzo::stdlib::size_t Index, class P, class... Kept>
+struct std::tuple_element<Index, const mezzo::Context<P, Kept...>> {
+  using type = const typename std::tuple_element<Index, mezzo::Context<P, Kept...>>::type;
 };
 #endif

@@ -56,14 +56,14 @@ class PolicyChoices {
   template <class F, class P>
   using returned_t = decltype(std::declval<F&>()(P()));
 
-  template <std::size_t I, class F, class P, class... Rest>
+  template <std::size_t Index, class F, class P, class... Rest>
   constexpr returned_t<F, P> pick(std::string_view name, F& f, const std::source_location& where) const {
-    if (name == names_[I]) return f(P());
+    if (name == names_[Index]) return f(P());
     if constexpr (sizeof...(Rest) > 0) {
-      static_assert(std::is_same_v<returned_t<F, P>, decltype(pick<I + 1, F, Rest...>(name, f, where))>,
+      static_assert(std::is_same_v<returned_t<F, P>, decltype(pick<Index + 1, F, Rest...>(name, f, where))>,
         "PolicyChoices::dispatch: the function must return the same type for every policy. Return a plain value (the loss as float, "
         "say), not one whose type depends on the policy.");
-      return pick<I + 1, F, Rest...>(name, f, where);
+      return pick<Index + 1, F, Rest...>(name, f, where);
     } else {
       std::string list;
       for (const std::string_view choice : names_) list.append(list.empty() ? "" : ", ").append(choice);

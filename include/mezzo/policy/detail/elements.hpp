@@ -59,16 +59,16 @@ template <class T>
 concept TupleLike = requires { ::cuda::std::tuple_size<T>::value; };
 template <class T>
 using tuple_size = ::cuda::std::tuple_size<T>;
-template <stdlib::size_t I, class T>
-using tuple_element_t = ::cuda::std::tuple_element_t<I, T>;
+template <stdlib::size_t Index, class T>
+using tuple_element_t = ::cuda::std::tuple_element_t<Index, T>;
 #else
 /// Tuples, pairs and arrays of values, of any library.
 template <class T>
 concept TupleLike = requires { ::std::tuple_size<T>::value; };
 template <class T>
 using tuple_size = ::std::tuple_size<T>;
-template <stdlib::size_t I, class T>
-using tuple_element_t = ::std::tuple_element_t<I, T>;
+template <stdlib::size_t Index, class T>
+using tuple_element_t = ::std::tuple_element_t<Index, T>;
 #endif
 
 /// std::optional, cuda::std::optional and their kin.
@@ -92,9 +92,9 @@ struct Unscaled<Scaled<T>> {
 template <class T>
 MEZZO_HOST_DEVICE constexpr auto elements_of();
 
-template <class T, stdlib::size_t... I>
-MEZZO_HOST_DEVICE constexpr auto elements_of_members(stdlib::index_sequence<I...>) {
-  return typename Concatenated<decltype(elements_of<stdlib::remove_cvref_t<tuple_element_t<I, T>>>())...>::type{};
+template <class T, stdlib::size_t... Index>
+MEZZO_HOST_DEVICE constexpr auto elements_of_members(stdlib::index_sequence<Index...>) {
+  return typename Concatenated<decltype(elements_of<stdlib::remove_cvref_t<tuple_element_t<Index, T>>>())...>::type{};
 }
 
 /// The element types inside `T`; none for a type that holds no numbers.
