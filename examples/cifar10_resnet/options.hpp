@@ -28,12 +28,12 @@ enum class Exit : int {
   interrupted = 130      ///< Ctrl-C; the table so far was printed
 };
 
-enum class Precision { float32, float16, bfloat16 };
+enum class Precision { float32, float16, bfloat16, float16_unscaled };   // the last: what float16 loses without a scaler
 enum class Scaling { automatic, dynamic, none };   // automatic: dynamic for float16, none otherwise
 enum class Device { host, cuda };
 
 inline const char* name_of(Precision precision) {
-  constexpr const char* names[] = {"float32", "float16", "bfloat16"};
+  constexpr const char* names[] = {"float32", "float16", "bfloat16", "float16_unscaled"};
   return names[static_cast<int>(precision)];
 }
 
@@ -43,7 +43,7 @@ struct Options {
   Scaling scaling = Scaling::automatic;
   Device device = Device::host;
   int depth = 8;                         // 8, 18 or 20
-  std::uint32_t epochs = 12;
+  std::uint32_t epochs = 20;
   std::uint32_t batch = 50;              // images in one forward pass
   std::uint32_t accumulate = 1;          // forward passes in one step
   std::uint32_t max_steps = 0;           // 0: no limit
@@ -110,15 +110,17 @@ inline bool parse_options(int argc, const char* const* argv, const std::filesyst
       "Exit codes: 0 success, 1 failure, 2 bad option, 3 bad data file, 4 output cannot be written, 5 no such device,\n"
       "6 --expect-accuracy or --expect-gap not met, 130 interrupted (the table so far is printed).");
 
-  const auto precision = one_of<Precision>("float32, float16 or bfloat16", {{"float32", Precision::float32},
-                                                                            {"float16", Precision::float16},
-                                                                            {"bfloat16", Precision::bfloat16}});
+  const auto precision = one_of<Precision>(
+      "float32, float16, bfloat16 or float16_unscaled", {{"float32", Precision::float32},
+                                                         {"float16", Precision::float16},
+                                                         {"bfloat16", Precision::bfloat16},
+                                                         {"float16_unscaled", Precision::float16_unscaled}});
   Precision single = Precision::float16;
   std::vector<Precision> several;
-  auto* one = app.add_option("--precision", single, "float32, float16 (default) or bfloat16")->transform(precision);
+  auto* one = app.add_option("--precision", single, "float32, float16 (default), bfloat16 or float16_unscaled, without loss scaling")->transform(precision);
   auto* many = app.add_option("--compare", several, "train each, from one seed: float32,float16,bfloat16")
                    ->delimiter(',')->transform(precision)->excludes(one);
-  app.add_option("--scaling", options.scaling, "loss scaling: auto (dynamic for float16 alone), dynamic or none")
+  app.add_option("--scaling", options.scaling, "loss scaling: auto (dynamic for float16), dynamic or none")
       ->transform(one_of<Scaling>("auto, dynamic or none",
                                   {{"auto", Scaling::automatic}, {"dynamic", Scaling::dynamic}, {"none", Scaling::none}}));
   app.add_option("--device", options.device, "host (default) or cuda")

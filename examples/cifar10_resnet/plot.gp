@@ -11,6 +11,7 @@ set terminal pngcairo size 1000,1100 font "sans,11"
 set output folder."/curves.png"
 set multiplot layout 3,1
 set grid
+set xrange [0:*]
 set key top right
 set lmargin 10
 set style data lines

@@ -145,17 +145,22 @@ Result train(const Where& executor, const std::string& name, mezzo::LossScalerBa
 Result run(const mezzo::HostExecutor& executor, Precision precision, bool autocast, const Options& options,
            const Dataset& training, const Dataset& test, Output& output) {
   constexpr mezzo::PolicyChoices<Autocast<float>, Autocast<mezzo::float16>, Autocast<mezzo::bfloat16>, Autocast<float>::disabled>
-      choices{"float32", "float16", "bfloat16", "off"};
+      choices{"float32", "float16", "bfloat16", "autocast off"};
+  const char* const policy = !autocast                                  ? "autocast off"
+                             : precision == Precision::float16_unscaled ? "float16"
+                                                                        : name_of(precision);
   const std::string name = name_of(precision);
   const auto train_with = [&](mezzo::LossScalerBase& scaler) {
-    return choices.dispatch(autocast ? name : "off", [&]<class Policy>(Policy) {
+    return choices.dispatch(policy, [&]<class Policy>(Policy) {
       // Gradients that are added up over several passes stay in float: 16 bits would lose the small ones.
       if (options.accumulate > 1) return train<Policy, float>(executor, name, scaler, options, training, test, output);
       return train<Policy, low_t<Policy>>(executor, name, scaler, options, training, test, output);
     });
   };
   // float16 needs its gradients scaled; float32 and bfloat16 have exponents enough.
-  if (options.scaling == Scaling::dynamic || (options.scaling == Scaling::automatic && precision == Precision::float16)) {
+  const bool scaled = options.scaling == Scaling::dynamic ? precision != Precision::float16_unscaled
+                                                          : options.scaling == Scaling::automatic && precision == Precision::float16;
+  if (scaled) {
     mezzo::DynamicLossScaler<scale_config> scaler(executor);
     return train_with(scaler);
   }

@@ -74,6 +74,7 @@ TEST_CASE("every_precision_can_be_named") {
   CHECK(parse({"--precision", "float32"}).precisions == std::vector{Precision::float32});
   CHECK(parse({"--precision", "float16"}).precisions == std::vector{Precision::float16});
   CHECK(parse({"--precision", "bfloat16"}).precisions == std::vector{Precision::bfloat16});
+  CHECK(parse({"--precision", "float16_unscaled"}).precisions == std::vector{Precision::float16_unscaled});
   CHECK(parse({"--compare", "float32,float16,bfloat16"}).precisions.size() == 3);
 }
 
@@ -102,9 +103,9 @@ TEST_CASE("a_real_number_outside_its_range_is_refused_with_its_value") {
 }
 
 TEST_CASE("a_wrong_name_is_refused_with_the_right_ones") {
-  CHECK(refusal({"--precision", "half"}) == "--precision: must be float32, float16 or bfloat16, got half");
-  CHECK(refusal({"--precision", "1"}) == "--precision: must be float32, float16 or bfloat16, got 1");
-  CHECK(refusal({"--compare", "float32,tf32"}) == "--compare: must be float32, float16 or bfloat16, got tf32");
+  CHECK(refusal({"--precision", "half"}) == "--precision: must be float32, float16, bfloat16 or float16_unscaled, got half");
+  CHECK(refusal({"--precision", "1"}) == "--precision: must be float32, float16, bfloat16 or float16_unscaled, got 1");
+  CHECK(refusal({"--compare", "float32,tf32"}) == "--compare: must be float32, float16, bfloat16 or float16_unscaled, got tf32");
   CHECK(refusal({"--device", "gpu"}) == "--device: must be host or cuda, got gpu");
   CHECK(refusal({"--scaling", "on"}) == "--scaling: must be auto, dynamic or none, got on");
   CHECK(refusal({"--depth", "9"}) == "--depth: must be 8, 18 or 20, got 9");

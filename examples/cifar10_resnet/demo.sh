@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Compares float32, float16 and bfloat16 on the CIFAR-10 images beside this script: installs what is missing, builds the
+# training program, trains, ends with a table and a picture of the curves. No GPU and no network for data.
+#
+#   demo.sh             minutes on 2 cores; fails when a precision does not learn or falls behind float32
+#   demo.sh --short     seconds: does everything work?
+#   demo.sh --results   the demo, and float16 without loss scaling; writes docs/results.md, results.json and the picture
+#
+# Further arguments go to the program: demo.sh --epochs 3 --depth 20
+set -eu
+cd "$(dirname "$0")/../.."
+case "${1:-}" in --short | --results) mode=$1 && shift ;; *) mode=full ;; esac
+
+. cmake/setup.sh
+mezzo_setup example
+build=build/demo results=build/cifar10_results
+cmake -S . -B $build -G Ninja -DCMAKE_BUILD_TYPE=Release -DMEZZO_CUDA=OFF -DMEZZO_BUILD_TESTS=OFF -DMEZZO_BUILD_BENCHMARKS=OFF >/dev/null
+cmake --build $build --target cifar10_resnet
+
+# Threads that wait without spinning lose little on an idle machine and much less on a busy one.
+export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
+runs=float32,float16,bfloat16
+expect=(--expect-accuracy 35 --expect-gap 4)
+case $mode in
+  --short) expect=(--max-steps 20) ;;
+  --results) runs=$runs,float16_unscaled expect=() ;;
+esac
+status=0
+$build/examples/cifar10_resnet/cifar10_resnet --compare $runs "${expect[@]}" --output $results "$@" || status=$?
+if [ $status = 0 ] || [ $status = 6 ] || [ $status = 130 ]; then
+  gnuplot -e "folder='$results'; runs='${runs//,/ }'" examples/cifar10_resnet/plot.gp
+  echo "picture: $results/curves.png"
+fi
+if [ $mode = --results ] && [ $status = 0 ]; then
+  examples/cifar10_resnet/write_results.sh $results
+fi
+exit $status
