@@ -47,7 +47,7 @@ template <Element T, Executor Where>
 [[nodiscard]] std::size_t linear_workspace_bytes(const Where& executor, const LinearShape& shape,
                                                  std::source_location where = std::source_location::current()) {
   detail::check_shape({"linear_workspace_bytes", where}, shape);
-  return std::max({matmul_workspace_bytes<T>(executor, detail::linear_forward(shape), where),
+  return (std::max)({matmul_workspace_bytes<T>(executor, detail::linear_forward(shape), where),
                    matmul_workspace_bytes<T>(executor, detail::linear_data(shape), where),
                    matmul_workspace_bytes<T>(executor, detail::linear_weight(shape), where)});
 }

@@ -37,7 +37,7 @@ struct Backend<HostExecutor, op::add> {
     Sum left[host::row_block];
     Sum right[host::row_block];
     for (std::int64_t first = begin; first < end; first += host::row_block) {
-      const std::int64_t width = std::min(host::row_block, end - first);
+      const std::int64_t width = (std::min)(host::row_block, end - first);
       host::widen_row(a + first, left, width);
       host::widen_row(b + first, right, width);
       host::vectorised([&left, &right, width]() MEZZO_INLINE_BODY {

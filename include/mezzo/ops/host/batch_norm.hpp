@@ -45,7 +45,7 @@ class ChannelChunks {
   std::int64_t count = 0;    ///< of chunks
 
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
-  [[nodiscard]] std::int64_t rows_of(std::int64_t chunk) const { return std::min(at_once, rows - chunk * at_once); }
+  [[nodiscard]] std::int64_t rows_of(std::int64_t chunk) const { return (std::min)(at_once, rows - chunk * at_once); }
   [[nodiscard]] Sum* sums(std::int64_t chunk, int which) const { return sums_ + (chunk * 2 + which) * channels; }
   [[nodiscard]] Sum* factors(int which) const { return factors_ + which * channels; }
   [[nodiscard]] Sum* buffer(std::int64_t slot, int which) const { return buffers_ + (slot * 2 + which) * at_once * channels; }

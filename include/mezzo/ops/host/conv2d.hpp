@@ -25,7 +25,7 @@ struct Backend<HostExecutor, op::conv2d> {
     const std::size_t bytes[] = {host::Gather<Sum>::forward(shape, slots, nullptr).bytes(),
                                  host::Gather<Sum>::data_gradient(shape, slots, nullptr).bytes(),
                                  host::WeightGradient<Sum>(shape, slots, nullptr).bytes()};
-    return std::max({bytes[0], bytes[1], bytes[2]});
+    return (std::max)({bytes[0], bytes[1], bytes[2]});
   }
 
   template <class T>

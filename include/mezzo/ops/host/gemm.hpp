@@ -35,9 +35,9 @@ class BlockedGemm {
     const auto take = [&](bool needed, std::int64_t rows, std::int64_t columns) {
       return arena.take<Sum>(needed ? static_cast<std::size_t>(rows * columns) : 0, 64);
     };
-    a_ = take(!same<A>, std::min(shape.m, block_m), std::min(shape.k, block_k));
-    b_ = take(!same<B>, std::min(shape.k, block_k), std::min(shape.n, block_n));
-    c_ = take(!same<C>, std::min(shape.m, block_m), std::min(shape.n, block_n));
+    a_ = take(!same<A>, (std::min)(shape.m, block_m), (std::min)(shape.k, block_k));
+    b_ = take(!same<B>, (std::min)(shape.k, block_k), (std::min)(shape.n, block_n));
+    c_ = take(!same<C>, (std::min)(shape.m, block_m), (std::min)(shape.n, block_n));
     bytes_ = arena.bytes();
   }
 
@@ -47,11 +47,11 @@ class BlockedGemm {
   template <class Bias>
   void run(const A* a, const B* b, const Bias* bias, C* c, Accumulate accumulate) const {
     // In its own type C is a block by itself: CBLAS then cuts it as it likes.
-    const std::int64_t step_m = whole ? std::max<std::int64_t>(shape_.m, 1) : block_m;
-    const std::int64_t step_n = whole ? std::max<std::int64_t>(shape_.n, 1) : block_n;
+    const std::int64_t step_m = whole ? (std::max<std::int64_t>)(shape_.m, 1) : block_m;
+    const std::int64_t step_n = whole ? (std::max<std::int64_t>)(shape_.n, 1) : block_n;
     for (std::int64_t m = 0; m < shape_.m; m += step_m) {
       for (std::int64_t n = 0; n < shape_.n; n += step_n) {
-        run_block(a, b, bias, c, accumulate, m, std::min(step_m, shape_.m - m), n, std::min(step_n, shape_.n - n));
+        run_block(a, b, bias, c, accumulate, m, (std::min)(step_m, shape_.m - m), n, (std::min)(step_n, shape_.n - n));
       }
     }
   }
@@ -81,9 +81,9 @@ class BlockedGemm {
       }
       started = true;
     }
-    const std::int64_t step_k = whole ? std::max<std::int64_t>(shape_.k, 1) : block_k;
+    const std::int64_t step_k = whole ? (std::max<std::int64_t>)(shape_.k, 1) : block_k;
     for (std::int64_t k = 0; k < shape_.k; k += step_k) {
-      const std::int64_t depth = std::min(step_k, shape_.k - k);
+      const std::int64_t depth = (std::min)(step_k, shape_.k - k);
       const auto [left, left_row] = operand(a, a_, shape_.transpose_a, shape_.m, shape_.k, m, k, rows, depth);
       const auto [right, right_row] = operand(b, b_, shape_.transpose_b, shape_.k, shape_.n, k, n, depth, columns);
       gemm({rows, columns, depth, shape_.transpose_a, shape_.transpose_b}, left, left_row, right, right_row,
@@ -137,8 +137,8 @@ struct Backend<HostExecutor, op::matmul> {
   template <class A, class B, class Bias, class C>
   static void run(Workspace<HostExecutor>& workspace, std::string_view op, const GemmShape& shape, const A* a, const B* b,
                   const Bias* bias, C* c, Accumulate accumulate, const std::source_location& where) {
-    constexpr std::int64_t largest = std::numeric_limits<int>::max();  // of CBLAS's integers
-    const std::int64_t side = std::max({shape.m, shape.n, shape.k});
+    constexpr std::int64_t largest = (std::numeric_limits<int>::max)();  // of CBLAS's integers
+    const std::int64_t side = (std::max)({shape.m, shape.n, shape.k});
     if (side > largest) fail<InvalidArgument>(where, op, "CBLAS takes no side above ", largest, ", got ", side);
     using Gemm = host::BlockedGemm<A, B, C>;
     const Gemm gemm(shape, workspace.scratch(Gemm(shape, nullptr).bytes(), op, where));

@@ -17,7 +17,7 @@ struct Backend<HostExecutor, op::linear> {
     using Sum = accumulation_t<DY, DB>;
     constexpr std::int64_t at_once = 64;
     for (std::int64_t first = 0; first < shape.out_features; first += at_once) {
-      const std::int64_t width = std::min(at_once, shape.out_features - first);
+      const std::int64_t width = (std::min)(at_once, shape.out_features - first);
       Sum sum[at_once] = {};
       for (std::int64_t row = 0; row < shape.batch; ++row) {
         for (std::int64_t i = 0; i < width; ++i) sum[i] += convert<Sum>(dy[row * shape.out_features + first + i]);

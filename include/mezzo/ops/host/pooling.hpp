@@ -117,7 +117,7 @@ struct Backend<HostExecutor, op::adaptive_avg_pool2d> {
     host::parallel_for(shape.batch, host::threads(), [&](std::int64_t image, std::int64_t) {
       constexpr std::int64_t at_once = 64;
       for (std::int64_t first = 0; first < shape.channels; first += at_once) {
-        const std::int64_t width = std::min(at_once, shape.channels - first);
+        const std::int64_t width = (std::min)(at_once, shape.channels - first);
         const T* const from = x + image * pixels * shape.channels + first;
         Sum sum[at_once] = {};
         Sum row[at_once];

@@ -43,7 +43,7 @@ class Gather {
     parallel_for(groups, slots_, [&](std::int64_t group, std::int64_t slot) {
       Sum* const images = images_ + slot * slot_elements();
       const std::int64_t first = group * group_;
-      const std::int64_t count = std::min(group_, shape_.batch - first);
+      const std::int64_t count = (std::min)(group_, shape_.batch - first);
       for (std::int64_t i = 0; i < count; ++i) {
         padded_.load(source + (first + i) * padded_.source_elements(), images + i * padded_.elements());
       }
@@ -111,7 +111,7 @@ class Gather {
   [[nodiscard]] Range positions(std::int64_t phase, std::int64_t extent) const {
     if (!gradient_) return {0, extent};
     const std::int64_t s = shape_.stride;
-    const std::int64_t first = std::max<std::int64_t>(0, (shape_.padding - phase + s - 1) / s);
+    const std::int64_t first = (std::max<std::int64_t>)(0, (shape_.padding - phase + s - 1) / s);
     const std::int64_t last = extent - 1 + shape_.padding - phase;  // of q * stride
     return {first, last < first * s ? 0 : last / s - first + 1};
   }
@@ -166,7 +166,7 @@ class Gather {
     const std::int64_t rows = taps(vertical);
     const std::int64_t cols = taps(horizontal);
     const std::int64_t first = panel * columns;
-    const std::int64_t width = std::min(columns, to_channels_ - first);
+    const std::int64_t width = (std::min)(columns, to_channels_ - first);
     Sum* out = phase_panels(vertical, horizontal) + panel * rows * cols * padded_.channels * columns;
     for (std::int64_t row = 0; row < rows; ++row) {
       const std::int64_t ky = gradient_ ? vertical + shape_.stride * (rows - 1 - row) : row;
@@ -196,7 +196,7 @@ class Gather {
     const Sum* panel = phase_panels(vertical, horizontal);
     for (std::int64_t p = 0; p < panels_; ++p, panel += window.rows * window.run * columns) {
       const std::int64_t first = p * columns;
-      const std::int64_t width = std::min(columns, to_channels_ - first);
+      const std::int64_t width = (std::min)(columns, to_channels_ - first);
       for_each_tile(pixels, [&](std::int64_t pixel, auto rows) {
         constexpr std::int64_t count = decltype(rows)::value;
         alignas(64) Sum tile[count * columns];

@@ -25,8 +25,8 @@ struct Padded {
   /// Copies the part of one image that the padded copy has room for. The border is left as it is.
   template <class From, class T>
   void load(const From* image, T* to) const {
-    const std::int64_t rows = std::min(height, padded_height - top);
-    const std::int64_t run = std::min(width, padded_width - left) * channels;
+    const std::int64_t rows = (std::min)(height, padded_height - top);
+    const std::int64_t run = (std::min)(width, padded_width - left) * channels;
     for (std::int64_t y = 0; y < rows; ++y) {
       widen_row(image + y * width * channels, to + (top + y) * row() + left * channels, run);
     }
@@ -38,7 +38,7 @@ inline std::int64_t images_at_once(std::int64_t batch, std::int64_t pixels, std:
   constexpr std::int64_t enough_pixels = 192;
   constexpr std::int64_t cache_bytes = 256 * 1024;
   const std::int64_t wanted = (enough_pixels + pixels - 1) / pixels;
-  return std::clamp<std::int64_t>(std::min(wanted, cache_bytes / std::max<std::int64_t>(image_bytes, 1)), 1, std::max<std::int64_t>(batch, 1));
+  return std::clamp<std::int64_t>((std::min)(wanted, cache_bytes / (std::max<std::int64_t>)(image_bytes, 1)), 1, (std::max<std::int64_t>)(batch, 1));
 }
 
 }  // namespace mezzo::detail::host

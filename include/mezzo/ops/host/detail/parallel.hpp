@@ -24,7 +24,7 @@ template <class Body>
 void parallel_for(std::int64_t count, [[maybe_unused]] std::int64_t slots, Body&& body) {
 #ifdef _OPENMP
   if (slots > 1 && count > 1) {
-#pragma omp parallel for schedule(dynamic) num_threads(static_cast<int>(std::min(slots, count)))
+#pragma omp parallel for schedule(dynamic) num_threads(static_cast<int>((std::min)(slots, count)))
     for (std::int64_t i = 0; i < count; ++i) body(i, static_cast<std::int64_t>(omp_get_thread_num()));
     return;
   }
@@ -36,7 +36,7 @@ void parallel_for(std::int64_t count, [[maybe_unused]] std::int64_t slots, Body&
 template <class Body>
 void parallel_pieces(std::int64_t count, std::int64_t piece, Body&& body) {
   parallel_for((count + piece - 1) / piece, threads(),
-               [&](std::int64_t i, std::int64_t) { body(i * piece, std::min(count, (i + 1) * piece)); });
+               [&](std::int64_t i, std::int64_t) { body(i * piece, (std::min)(count, (i + 1) * piece)); });
 }
 
 }  // namespace mezzo::detail::host

@@ -32,7 +32,7 @@ class WeightGradient {
     constexpr std::int64_t most_bytes = 32 * 1024 * 1024;
     const std::int64_t groups = (shape.batch + group_ - 1) / group_;
     const std::int64_t fitting = most_bytes / (part_elements() * static_cast<std::int64_t>(sizeof(Sum)));
-    parts_ = std::clamp<std::int64_t>(std::min<std::int64_t>(groups, std::clamp<std::int64_t>(fitting, 2, 16)), 1, 16);
+    parts_ = std::clamp<std::int64_t>((std::min<std::int64_t>)(groups, std::clamp<std::int64_t>(fitting, 2, 16)), 1, 16);
     slots_ = std::clamp<std::int64_t>(parts_, 1, slots);
 
     Arena arena(memory);
@@ -89,7 +89,7 @@ class WeightGradient {
 
   template <class X, class DY>
   void add_group(std::int64_t first, const X* x, const DY* dy, Sum* images, Sum* gradient) const {
-    const std::int64_t count = std::min(group_, shape_.batch - first);
+    const std::int64_t count = (std::min)(group_, shape_.batch - first);
     for (std::int64_t i = 0; i < count; ++i) {
       padded_.load(x + (first + i) * padded_.source_elements(), images + i * padded_.elements());
     }
@@ -98,7 +98,7 @@ class WeightGradient {
 
     constexpr std::int64_t at_once = 128;  // pixels: their rows of x and dy stay in the first cache for all tiles
     for (std::int64_t pixel = 0; pixel < count * pixels_; pixel += at_once) {
-      const std::int64_t pixels = std::min(at_once, count * pixels_ - pixel);
+      const std::int64_t pixels = (std::min)(at_once, count * pixels_ - pixel);
       for (std::int64_t ky = 0; ky < shape_.kernel; ++ky) {
         for (std::int64_t k = 0; k < run_; k += columns) {
           for_each_tile(shape_.out_channels, [&](std::int64_t channel, auto rows) {
