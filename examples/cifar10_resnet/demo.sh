@@ -32,6 +32,12 @@ if [ $status = 0 ] || [ $status = 6 ] || [ $status = 130 ]; then
   echo "picture: $results/curves.png"
 fi
 if [ $mode = --results ] && [ $status = 0 ]; then
-  examples/cifar10_resnet/write_results.sh $results
+  figures=($results)
+  if cmake -S . -B build/results -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS="-O3 -march=native -fopenmp" -DMEZZO_CUDA=OFF \
+    -DMEZZO_BUILD_TESTS=OFF -DMEZZO_BUILD_EXAMPLES=OFF >/dev/null && cmake --build build/results --target ops.host_ops.bench; then
+    build/results/benchmarks/ops.host_ops.bench --benchmark_out=$results/host_ops.json >/dev/null
+    figures+=($results/host_ops.json)
+  fi
+  python3 examples/cifar10_resnet/write_results.py "${figures[@]}"
 fi
 exit $status
