@@ -12,10 +12,44 @@
 #include "support/skip.hpp"
 #endif
 
+// Types of kernels stand in a namespace with a name: nvcc 13.0 loses unnamed ones between its passes where templates use them.
+namespace graph_test {
+
+using namespace mezzo;
+
+/// The user's backward pass: gradients of a batch, times the loss gradient that carries the scale.
+struct Backward {
+  const float* batch;
+  const float16* loss_gradient;  // [8]
+  const float16* weights;        // the model copy that the last step wrote
+  float16* low;                  // the first `low_size` gradients
+  float* wide;                   // the others
+  std::uint64_t low_size;
+  MEZZO_HOST_DEVICE void operator()(std::uint64_t i) const {
+    const float pull = i < low_size ? exact::mul(convert<float>(weights[i]), 0.125f) : 0.f;
+    const float gradient = exact::mul(exact::add(batch[i], pull), convert<float>(loss_gradient[i % 8]));
+    if (i < low_size) {
+      low[i] = convert<float16>(gradient);
+    } else {
+      wide[i - low_size] = gradient;
+    }
+  }
+};
+
+/// A forward pass: it reads the model copy.
+struct Double {
+  const float16* weight;
+  float* output;
+  MEZZO_HOST_DEVICE void operator()() const { *output = exact::mul(2.f, convert<float>(*weight)); }
+};
+
+}  // namespace graph_test
+
 namespace {
 
 using namespace mezzo;
 using namespace mezzo::test;
+using graph_test::Backward, graph_test::Double;
 
 /// Where a test captures and replays, on the host.
 struct HostReplays {
@@ -59,25 +93,6 @@ struct CudaReplays {
 
 #define NEEDS_REPLAYS(R) \
   if (!R::available()) MEZZO_SKIP("no CUDA device")
-
-/// The user's backward pass: gradients of a batch, times the loss gradient that carries the scale.
-struct Backward {
-  const float* batch;
-  const float16* loss_gradient;  // [8]
-  const float16* weights;        // the model copy that the last step wrote
-  float16* low;                  // the first `low_size` gradients
-  float* wide;                   // the others
-  std::uint64_t low_size;
-  MEZZO_HOST_DEVICE void operator()(std::uint64_t i) const {
-    const float pull = i < low_size ? exact::mul(convert<float>(weights[i]), 0.125f) : 0.f;
-    const float gradient = exact::mul(exact::add(batch[i], pull), convert<float>(loss_gradient[i % 8]));
-    if (i < low_size) {
-      low[i] = convert<float16>(gradient);
-    } else {
-      wide[i - low_size] = gradient;
-    }
-  }
-};
 
 enum class Form { step, unscale_and_clip };
 
@@ -318,11 +333,6 @@ TEST_CASE_TEMPLATE("what_reads_the_model_in_a_graph_sees_the_weights_of_the_last
   const Buffer<float> output(executor, 1);
   NoLossScaler scaler{executor};
   MasterOptimizer<Sgd, float16> optimizer{executor, {{weight, gradient}}, Sgd::Options{.lr = 1.f}};
-  struct Double {
-    const float16* weight;
-    float* output;
-    MEZZO_HOST_DEVICE void operator()() const { *output = exact::mul(2.f, convert<float>(*weight)); }
-  };
   replays.capture([&] {
     run_once(executor, Double{weight.data(), output.data()});
     scaler.step(optimizer);

@@ -1,4 +1,7 @@
 // More than 2^31 and 2^32 elements, and a device that is full. Runs alone: it takes most of the device's memory.
+#include <algorithm>
+#include <cmath>
+
 #include <mezzo/mezzo.cuh>
 
 #include "device/device.cuh"
@@ -14,6 +17,7 @@ using Optimizer = MasterOptimizer<Sgd, float16, NoMaster, float16>;
 MEZZO_HOST_DEVICE float weight_at(std::uint64_t i) { return 1.f + static_cast<float>(i % 7) * .125f; }
 MEZZO_HOST_DEVICE float gradient_at(std::uint64_t i) { return static_cast<float>(i % 5) * .25f - .5f; }
 constexpr float scale = 1024.f;
+constexpr std::uint64_t two31 = std::uint64_t{1} << 31, two32 = std::uint64_t{1} << 32;
 
 struct Fill {
   float16 *weights, *gradients;
@@ -51,11 +55,11 @@ void put(const DeviceArray<T>& array, std::uint64_t i, T value) {
 
 TEST_CASE("more_than_2_to_the_31_and_32_elements_are_all_checked_updated_unscaled_and_zeroed") {
   MEZZO_NEEDS_DEVICE();
-  for (const std::uint64_t size : {(1ULL << 31) - 1, (1ULL << 31) + 8, (1ULL << 32) + 3}) {
+  for (const std::uint64_t size : {two31 - 1, two31 + 8, two32 + 3}) {
     CAPTURE(size);
     std::size_t free = 0, total = 0;
     MEZZO_CUDA(cudaMemGetInfo(&free, &total));
-    if (free < size * 10 + (1ULL << 30)) MEZZO_SKIP("the device has too little free memory");
+    if (free < size * 10 + two31 / 2) MEZZO_SKIP("the device has too little free memory");
     const CudaExecutor executor{cudaStream_t{nullptr}};
     constexpr std::uint64_t guard = 64;
     const DeviceArray<float16> weights(size + guard), gradients(size + guard);
@@ -72,8 +76,7 @@ TEST_CASE("more_than_2_to_the_31_and_32_elements_are_all_checked_updated_unscale
                      CountWrong{weights.data(), gradients.data(), with_unscaled ? unscaled.data() : nullptr, stepped, zeroed, wrong.data()});
       executor.wait();
       CHECK(wrong.read() == std::vector<unsigned long long>(3));
-      for (const std::uint64_t i : {std::uint64_t{0}, (1ULL << 31) - 2, (1ULL << 31) - 1, 1ULL << 31, (1ULL << 31) + 7, (1ULL << 32) - 1,
-                                    1ULL << 32, (1ULL << 32) + 2, size - 1}) {
+      for (const std::uint64_t i : {std::uint64_t{0}, two31 - 2, two31 - 1, two31, two31 + 7, two32 - 1, two32, two32 + 2, size - 1}) {
         if (i >= size) continue;
         CHECK(convert<float>(at(weights, i)) == (stepped ? weight_at(i) - gradient_at(i) : weight_at(i)));
         CHECK(convert<float>(at(gradients, i)) == (zeroed ? 0.f : gradient_at(i) * scale));
@@ -83,7 +86,7 @@ TEST_CASE("more_than_2_to_the_31_and_32_elements_are_all_checked_updated_unscale
     expect(false, false, false);
 
     // A value that is not finite stops the step wherever it stands.
-    for (const std::uint64_t i : {size - 1, std::min(size - 1, std::uint64_t{1ULL << 31}), std::uint64_t{0}}) {
+    for (const std::uint64_t i : {size - 1, std::min(size - 1, two31), std::uint64_t{0}}) {
       put(gradients, i, element_limits<float16>::infinity());
       scaler.step(optimizer);
       scaler.update();
