@@ -190,6 +190,10 @@ class LossScalerBase {
     if (!dynamic_ && state.scale != config_.init_scale) {
       fail<InvalidArgument>(where, "load_state", "the scale of a static scaler is ", config_.init_scale, ", got ", state.scale);
     }
+    if (dynamic_ && (state.scale < config_.min_scale || state.scale > config_.max_scale)) {
+      fail<InvalidArgument>(where, "load_state", "scale must lie in [min_scale, max_scale], [", config_.min_scale, ", ", config_.max_scale,
+                            "], got ", state.scale);
+    }
     if (control_ != nullptr) operations_->load(*executor_, {control_, state}, where);
     end_iteration();
   }
@@ -205,7 +209,10 @@ class LossScalerBase {
   }
 
   /// Scale, inverse and overflow flag for the user's own kernels; valid as long as the scaler.
-  [[nodiscard]] LossScaleView device_view() const noexcept { return LossScaleView(control_); }
+  [[nodiscard]] LossScaleView device_view(std::source_location where = std::source_location::current()) const {
+    alive(where);
+    return LossScaleView(control_);
+  }
 
   /// The configuration; of a static scaler, `init_scale` is its scale.
   [[nodiscard]] const LossScaleConfig& config() const noexcept { return config_; }
