@@ -1,6 +1,6 @@
 // The program of the README: fits float16 weights to a target, with dynamic loss scaling and float32 master weights.
 //
-// On a GPU only the executor changes; examples/cifar10_resnet shows it in a whole program.
+// examples/cifar10_resnet is a whole program, on the host and on a GPU.
 
 #include <cstdio>
 #include <vector>

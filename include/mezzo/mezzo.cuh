@@ -1,5 +1,5 @@
 #pragma once
-// Everything: mezzo.hpp and what needs nvcc.
+// mezzo.hpp and what needs nvcc. The ops on CUDA, which need cuBLAS: mezzo/ops/ops.cuh.
 
 #include <mezzo/executor/cuda.cuh>
 #include <mezzo/mezzo.hpp>

@@ -1,12 +1,14 @@
 #pragma once
-// Everything that needs no nvcc.
+// Everything that needs no nvcc and no other library. The ops, which need a CBLAS on the host: mezzo/ops/ops.hpp.
 
 #include <mezzo/core/error.hpp>
 #include <mezzo/core/span.hpp>
+#include <mezzo/executor/cuda.hpp>
 #include <mezzo/executor/host.hpp>
 #include <mezzo/executor/memory.hpp>
 #include <mezzo/loss_scale/dynamic.hpp>
 #include <mezzo/loss_scale/none.hpp>
+#include <mezzo/loss_scale/runtime.hpp>
 #include <mezzo/loss_scale/static.hpp>
 #include <mezzo/multi_tensor/host_runner.hpp>
 #include <mezzo/numeric/convert.hpp>
@@ -16,5 +18,8 @@
 #include <mezzo/optim/master_optimizer.hpp>
 #include <mezzo/optim/schedule.hpp>
 #include <mezzo/optim/sgd.hpp>
+#include <mezzo/policy/dispatch.hpp>
+#include <mezzo/policy/environment.hpp>
 #include <mezzo/policy/ops.hpp>
 #include <mezzo/policy/policy.hpp>
+#include <mezzo/policy/view.hpp>

@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <iterator>
 #include <memory>
 #include <ranges>
 #include <type_traits>
@@ -15,14 +16,24 @@ namespace mezzo {
 template <class T>
 using Span = ::cuda::std::span<T>;
 
-/// A range with data and size: vectors, arrays, std::span, cuda::std::span, Thrust and rmm vectors.
-template <class Range>
-concept ContiguousRange = requires(Range& range) {
-  range.data();
-  range.size();
-} && requires(Range& range) { requires std::integral<decltype(range.size())>; };
-
 namespace detail {
+
+/// Containers whose `data()` is a pointer of their own kind are no std::ranges::contiguous_range: Thrust's, rmm's.
+template <class Range>
+concept HasDataAndSize = requires(Range& range) {
+  range.data();
+  { range.size() } -> std::integral;
+};
+
+template <HasDataAndSize Range>
+constexpr auto data_of(Range& range) {
+  return range.data();
+}
+template <class Range>
+  requires(!HasDataAndSize<Range> && std::ranges::contiguous_range<Range>)
+constexpr auto data_of(Range& range) {
+  return std::ranges::data(range);
+}
 
 /// Thrust's `data()` is a fancy pointer; everything else's is plain.
 template <class Pointer>
@@ -37,15 +48,19 @@ constexpr auto raw_pointer(Pointer pointer) {
 }
 
 template <class Range>
-using range_element_t = std::remove_pointer_t<decltype(raw_pointer(std::declval<Range&>().data()))>;
+using range_element_t = std::remove_pointer_t<decltype(raw_pointer(data_of(std::declval<Range&>())))>;
 
 }  // namespace detail
+
+/// A range with data and size: vectors, arrays, std::span, cuda::std::span, Thrust and rmm vectors.
+template <class Range>
+concept ContiguousRange = detail::HasDataAndSize<Range> || std::ranges::contiguous_range<Range&>;
 
 /// The elements of any contiguous range as a span; const where the range's elements are const.
 template <ContiguousRange Range>
 constexpr auto as_span(Range&& range) {
   using T = detail::range_element_t<Range>;
-  return Span<T>(detail::raw_pointer(range.data()), static_cast<std::size_t>(range.size()));
+  return Span<T>(detail::raw_pointer(detail::data_of(range)), static_cast<std::size_t>(std::size(range)));
 }
 
 }  // namespace mezzo

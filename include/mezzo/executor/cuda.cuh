@@ -25,7 +25,7 @@ void launch(const CudaExecutor& executor, const char* name, void (*kernel)(Param
   check_cuda(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...), name, where);
 }
 
-/// Multiprocessors of the executor's device; asked once a device.
+/// Multiprocessors of the executor's device.
 inline std::uint32_t multiprocessors(const CudaExecutor& executor, std::source_location where) {
   int count = 0;
   check_cuda(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, executor.device()), "cudaDeviceGetAttribute", where);

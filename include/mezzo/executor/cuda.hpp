@@ -25,6 +25,10 @@ inline bool is_asynchronous(cudaError_t error) {
     case cudaErrorInvalidAddressSpace:
     case cudaErrorInvalidPc:
     case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorMpsClientTerminated:
+    case cudaErrorExternalDevice:
+    case cudaErrorUnknown:
     case cudaErrorContextIsDestroyed: return true;
     default: return false;
   }
@@ -85,7 +89,8 @@ inline constexpr bool per_thread_default_stream = false;
 class CudaExecutor {
  public:
   /// @param stream null: the default stream as this translation unit is compiled, legacy or per-thread
-  ///               (`--default-stream`). The device is the stream's; for a default stream, the current one.
+  ///               (`--default-stream`). The device is the stream's; for a default stream, and before CUDA 12.8, it is the
+  ///               current one.
   /// @throws CudaError when there is no usable device.
   template <bool PerThread = detail::per_thread_default_stream>
   explicit CudaExecutor(cudaStream_t stream, std::source_location where = std::source_location::current())
@@ -98,7 +103,6 @@ class CudaExecutor {
     }
 #endif
   }
-  CudaExecutor() = default;  // only a place for a copy: AnyExecutor::get fills it
 
   [[nodiscard]] cudaStream_t stream() const noexcept { return stream_; }
   [[nodiscard]] int device() const noexcept { return device_; }

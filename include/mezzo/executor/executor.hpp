@@ -1,6 +1,7 @@
 #pragma once
 // Where work runs: the concept of an executor, and the erased form that objects keep.
 
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstring>
@@ -24,6 +25,27 @@ concept Executor = std::is_trivially_copyable_v<E> &&
                      executor.wait(where);
                      { executor.accessible(from) } -> std::same_as<bool>;
                    };
+
+namespace detail {
+
+/// Whether work can be launched on an executor from this translation unit.
+template <class E>
+concept Launches = requires(const E& executor, void (*functor)(), std::source_location where) { run_once(executor, functor, where); };
+
+/// The table of an object's work, `Table::value`, instantiated for the executor it is built on.
+template <class E, class Table>
+constexpr auto* operations_on() {
+  static_assert(Launches<E>,
+                "this translation unit cannot launch work on the executor. Construct on a CudaExecutor in a .cu file that includes "
+                "mezzo/mezzo.cuh; the object itself can be held and used anywhere (executor/cuda.cuh).");
+  if constexpr (Launches<E>) {
+    return &Table::value;
+  } else {
+    return static_cast<decltype(&Table::value)>(nullptr);
+  }
+}
+
+}  // namespace detail
 
 /// Any executor, its type erased: what objects built on one keep, so that their layout never depends on the compiler.
 ///
@@ -56,9 +78,11 @@ class AnyExecutor {
   /// The executor this was made from; `E` must be its type.
   template <Executor E>
   [[nodiscard]] E get() const noexcept {
-    E executor;
-    std::memcpy(&executor, value_, sizeof(E));
-    return executor;
+    struct Bytes {
+      std::byte bytes[sizeof(E)];
+    } value;
+    std::memcpy(value.bytes, value_, sizeof(E));
+    return std::bit_cast<E>(value);
   }
 
  private:

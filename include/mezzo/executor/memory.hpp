@@ -38,6 +38,9 @@ class Memory {
     if (owned_ && data_ != nullptr) executor_.deallocate(data_, bytes_);
   }
 
+  /// Frees on another stream of the same kind of executor from now on.
+  void rebind(const AnyExecutor& executor) noexcept { executor_ = executor; }
+
   [[nodiscard]] std::byte* data() const noexcept { return static_cast<std::byte*>(data_); }
   [[nodiscard]] std::size_t size() const noexcept { return bytes_; }
 

@@ -33,7 +33,7 @@ class DynamicLossScaler : public LossScalerBase {
  public:
   template <Executor E>
   explicit DynamicLossScaler(const E& executor, std::source_location where = std::source_location::current())
-      : LossScalerBase(executor, Config, true, Check::skip_nonfinite, {}, where) {}
+      : LossScalerBase(executor, Config, true, Check::skip_nonfinite, std::nullopt, where) {}
 
   /// In memory of the user's: `storage_bytes()` of the executor's, aligned to 16, which must outlive the scaler.
   template <Executor E>

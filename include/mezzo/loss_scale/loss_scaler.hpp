@@ -5,6 +5,7 @@
 
 #include <mezzo/core/span.hpp>
 #include <mezzo/executor/memory.hpp>
+#include <mezzo/executor/require_span.hpp>
 #include <mezzo/loss_scale/detail/operations.hpp>
 
 namespace mezzo {
@@ -32,7 +33,8 @@ class LossScalerBase {
   ///
   /// @param in   [n] float32: dLoss/dx, or the loss itself.
   /// @param out  [n] of any element type; may be `in` itself when that is float32, must not overlap otherwise.
-  /// @throws InvalidArgument when the sizes differ; nothing is queued. Queued; does not wait; may be captured.
+  /// @throws InvalidArgument when the sizes differ, a pointer is null, misaligned or not accessible to the executor, or the
+  ///         spans overlap in part; nothing is queued. Queued; does not wait; may be captured.
   template <ContiguousRange In, ContiguousRange Out>
   void scale(In&& in, Out&& out, std::source_location where = std::source_location::current()) {
     using From = std::remove_const_t<detail::range_element_t<In>>;
@@ -45,8 +47,7 @@ class LossScalerBase {
                   "(loss_scale/loss_scaler.hpp).");
     const auto source = as_span(in);
     const auto target = as_span(out);
-    alive(where);
-    require(source.size() == target.size(), where, "scale", "out must have as many elements as in", target.size());
+    require_spans("scale", "in", source, "out", target, where);
     if (source.empty()) return;
     operations_->scale(*executor_, device_view(), source.data(), target.data(), element_type_of<To>, source.size(), where);
   }
@@ -56,7 +57,7 @@ class LossScalerBase {
   ///
   /// @param grads  [n] gradients of the scaled loss, of any element type; may be empty.
   /// @param out    [n] float or double; may be `grads` itself when the types are equal, must not overlap otherwise.
-  /// @throws InvalidArgument when the sizes differ; nothing is queued. Queued; does not wait; may be captured.
+  /// @throws InvalidArgument as `scale` does; nothing is queued. Queued; does not wait; may be captured.
   /// Source: torch.amp GradScaler.unscale_, except that 16-bit gradients are never divided in place.
   template <ContiguousRange In, ContiguousRange Out>
   void unscale(In&& grads, Out&& out, std::source_location where = std::source_location::current()) {
@@ -70,8 +71,7 @@ class LossScalerBase {
                   "unscale: double gradients must be unscaled into double; float would lose their range (loss_scale/loss_scaler.hpp).");
     const auto source = as_span(grads);
     const auto target = as_span(out);
-    alive(where);
-    require(source.size() == target.size(), where, "unscale", "out must have as many elements as grads", target.size());
+    require_spans("unscale", "grads", source, "out", target, where);
     spans_checked_ = true;
     if (source.empty()) return;
     operations_->unscale(*executor_, device_view(), source.data(), element_type_of<From>, target.data(), element_type_of<To>,
@@ -90,7 +90,8 @@ class LossScalerBase {
   }
 
   /// Checks an optimizer's gradients, computes their norm and divides float32 gradients in place; 16-bit gradients stay
-  /// scaled and are divided in registers by the step. Optional: `step` does what is needed by itself.
+  /// scaled and are divided in registers by the step. Optional: `step` does what is needed by itself. With Check::none there
+  /// is nothing to do.
   ///
   /// @throws StateError when called twice, or after `step`, in one iteration; gradients are untouched. Queued; does not wait.
   template <ScalableOptimizer Optimizer>
@@ -123,20 +124,26 @@ class LossScalerBase {
   void step(First& first, Second& second, std::source_location where = std::source_location::current()) {
     step(where, first, second);
   }
+  template <ScalableOptimizer First, ScalableOptimizer Second, ScalableOptimizer Third>
+  void step(First& first, Second& second, Third& third, std::source_location where = std::source_location::current()) {
+    step(where, first, second, third);
+  }
   template <ScalableOptimizer... Optimizer>
   void step(std::source_location where, Optimizer&... optimizer) {
     Iteration* const iterations[] = {&iteration_of(optimizer.id(), "step", where)...};
     std::uint32_t skip_slots = 0;
-    for (const Iteration* iteration : iterations) {
+    for (Iteration* iteration : iterations) {
       if (iteration->stepped) fail<StateError>(where, "step", "called twice on one optimizer; call update between two steps");
       const std::uint32_t slot = 1U << slot_of(*iteration);
       if ((skip_slots & slot) != 0) fail<StateError>(where, "step", "one optimizer is named twice");
       skip_slots |= slot;
     }
+    // Kept until the step is queued: where a launch fails, the next try decides jointly as well.
+    for (Iteration* iteration : iterations) iteration->skip_slots |= skip_slots;
     std::size_t i = 0;
     (check_before_step(optimizer, *iterations[i++], where), ...);
     i = 0;
-    (apply(optimizer, *iterations[i++], skip_slots, where), ...);
+    (apply(optimizer, *iterations[i++], where), ...);
   }
 
   /// Ends the iteration: the scale follows from what the steps saw, flags are cleared.
@@ -155,9 +162,13 @@ class LossScalerBase {
   }
 
   /// Tells that kernels of the user's checked this iteration's gradients through `device_view`, so that `update` accepts it.
-  void assume_checked() noexcept { spans_checked_ = true; }
+  void assume_checked(std::source_location where = std::source_location::current()) {
+    alive(where);
+    spans_checked_ = true;
+  }
 
-  /// Abandons an iteration that failed midway: flags are cleared, the scale stays. Queued; does not wait.
+  /// Abandons an iteration that failed midway: flags are cleared, the scale stays. float32 gradients that `unscale` divided
+  /// stay divided: compute them anew. Queued; does not wait.
   void reset(std::source_location where = std::source_location::current()) {
     alive(where);
     if (control_ != nullptr) operations_->clear(*executor_, {control_}, where);
@@ -178,7 +189,8 @@ class LossScalerBase {
     if (control_ != nullptr) {
       executor_->copy(out, &control_->state, sizeof(LossScaleState), where);
     } else {
-      *out = {};
+      static constexpr LossScaleState none{};
+      executor_->copy(out, &none, sizeof none, where);
     }
   }
 
@@ -205,7 +217,11 @@ class LossScalerBase {
     if (!executor_->same_kind(AnyExecutor(executor))) {
       fail<InvalidArgument>(where, "rebind", "the executor must be of the kind the scaler was built on");
     }
+    if (control_ != nullptr && !AnyExecutor(executor).accessible(memory_.data())) {
+      fail<InvalidArgument>(where, "rebind", "the executor must be on the device the scaler was built on");
+    }
     executor_ = AnyExecutor(executor);
+    memory_.rebind(*executor_);
   }
 
   /// Scale, inverse and overflow flag for the user's own kernels; valid as long as the scaler.
@@ -220,7 +236,8 @@ class LossScalerBase {
   /// Bytes of the executor's memory that a scaler uses, where the user lends them; aligned to 16.
   [[nodiscard]] static constexpr std::size_t storage_bytes() noexcept { return sizeof(StepControl); }
 
-  /// Queues the check that clipping needs, or the clip factor alone where the norm is known: `clip_grad_norm` calls this.
+  /// For clip_grad_norm (optim/clip_grad_norm.hpp): queues the check that clipping needs, or the clip factor alone where the
+  /// norm is known.
   template <ScalableOptimizer Optimizer>
   void clip(Optimizer& optimizer, float max_norm, std::source_location where) {
     require(detail::is_positive_finite(max_norm), where, "clip_grad_norm", "max_norm must be positive and finite", max_norm);
@@ -237,17 +254,16 @@ class LossScalerBase {
 
  protected:
   template <Executor E>
-  LossScalerBase(const E& executor, const LossScaleConfig& config, bool dynamic, Check check, Span<std::byte> storage,
-                 std::source_location where)
-      : executor_(executor), operations_(&detail::loss_scale_operations<E>), config_(config), dynamic_(dynamic), check_(check) {
+  LossScalerBase(const E& executor, const LossScaleConfig& config, bool dynamic, Check check,
+                 std::optional<Span<std::byte>> storage, std::source_location where)
+      : executor_(executor), operations_(detail::operations_on<E, detail::LossScaleOperationsOf<E>>()), config_(config), dynamic_(dynamic), check_(check) {
     if (check == Check::none) return;
-    if (storage.empty()) {
-      memory_ = Memory(*executor_, sizeof(StepControl), where);
+    if (storage) {
+      require(storage->size() >= sizeof(StepControl), where, "LossScaler", "storage must hold storage_bytes()", storage->size());
+      require_span(*executor_, where, "LossScaler", "storage", storage->data(), storage->size(), 16);
+      memory_ = Memory(*executor_, *storage);
     } else {
-      require(storage.size() >= sizeof(StepControl), where, "LossScaler", "storage must hold storage_bytes()", storage.size());
-      require(reinterpret_cast<std::uintptr_t>(storage.data()) % 16 == 0, where, "LossScaler", "storage must be aligned to 16 bytes",
-              static_cast<const void*>(storage.data()));
-      memory_ = Memory(*executor_, storage);
+      memory_ = Memory(*executor_, sizeof(StepControl), where);
     }
     control_ = reinterpret_cast<StepControl*>(memory_.data());
     operations_->load(*executor_, {control_, {.scale = config.init_scale}}, where);
@@ -263,6 +279,7 @@ class LossScalerBase {
     bool has_norm = false;
     bool stepped = false;
     float max_norm = 0.f;
+    std::uint32_t skip_slots = 0;  ///< of the optimizers that decide with this one
   };
 
   /// A pointer that a move leaves null, so that the moved-from object knows.
@@ -284,6 +301,18 @@ class LossScalerBase {
     if (operations_ == nullptr) fail<StateError>(where, "LossScaler", "used after it was moved from");
   }
 
+  template <class In, class Out>
+  void require_spans(std::string_view call, std::string_view in_name, Span<In> in, std::string_view out_name, Span<Out> out,
+                     std::source_location where) const {
+    alive(where);
+    if (in.size() != out.size()) {
+      fail<InvalidArgument>(where, call, out_name, " must have as many elements as ", in_name, " (", in.size(), "), got ", out.size());
+    }
+    require_span(*executor_, where, call, in_name, in.data(), in.size(), sizeof(In));
+    require_span(*executor_, where, call, out_name, out.data(), out.size(), sizeof(Out));
+    require_same_or_apart(where, call, "in and out", in.data(), in.size_bytes(), out.data(), out.size_bytes());
+  }
+
   Iteration& iteration_of(std::uint64_t optimizer, const char* call, std::source_location where) {
     alive(where);
     for (std::uint32_t i = 0; i < iteration_count_; ++i) {
@@ -301,12 +330,12 @@ class LossScalerBase {
   }
 
   /// What the optimizer gets to see: slot 0, which the user's kernels raise, skips every step.
-  [[nodiscard]] StepGate gate(const Iteration& iteration, std::uint32_t skip_slots = 0) const noexcept {
+  [[nodiscard]] StepGate gate(const Iteration& iteration) const noexcept {
     if (control_ == nullptr) return {};
     return {.inverse_scale = &control_->inverse_scale,
             .overflow = control_->overflow,
             .slot = slot_of(iteration),
-            .skip_slots = skip_slots | 1U};
+            .skip_slots = iteration.skip_slots | 1U};
   }
 
   template <class Optimizer>
@@ -321,8 +350,8 @@ class LossScalerBase {
   }
 
   template <class Optimizer>
-  void apply(Optimizer& optimizer, Iteration& iteration, std::uint32_t skip_slots, std::source_location where) {
-    optimizer.update(gate(iteration, skip_slots), where);
+  void apply(Optimizer& optimizer, Iteration& iteration, std::source_location where) {
+    optimizer.update(gate(iteration), where);
     iteration.stepped = true;
   }
 
@@ -343,7 +372,7 @@ class LossScalerBase {
   bool spans_checked_ = false;
 };
 
-/// A loss scaler: any type with the members of LossScalerBase.
+/// A loss scaler: a type derived from LossScalerBase, whose members are all there is to one.
 template <class Scaler>
 concept LossScaler = std::derived_from<Scaler, LossScalerBase> && !std::copy_constructible<Scaler>;
 

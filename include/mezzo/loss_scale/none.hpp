@@ -12,7 +12,11 @@ class UnitLossScaler : public LossScalerBase {
  public:
   template <Executor E>
   explicit UnitLossScaler(const E& executor, std::source_location where = std::source_location::current())
-      : LossScalerBase(executor, {.init_scale = 1.f}, false, Checks, {}, where) {}
+      : LossScalerBase(executor, {.init_scale = 1.f}, false, Checks, std::nullopt, where) {}
+
+  template <Executor E>
+  UnitLossScaler(const E& executor, Span<std::byte> storage, std::source_location where = std::source_location::current())
+      : LossScalerBase(executor, {.init_scale = 1.f}, false, Checks, storage, where) {}
 
   /// The same scaler with the other way of checking: `NoLossScaler::with<Check::skip_nonfinite>`.
   template <Check Other>

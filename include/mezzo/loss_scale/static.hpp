@@ -16,7 +16,7 @@ class StaticLossScaler : public LossScalerBase {
  public:
   template <Executor E>
   explicit StaticLossScaler(const E& executor, std::source_location where = std::source_location::current())
-      : LossScalerBase(executor, {.init_scale = Scale}, false, Check::skip_nonfinite, {}, where) {}
+      : LossScalerBase(executor, {.init_scale = Scale}, false, Check::skip_nonfinite, std::nullopt, where) {}
 
   template <Executor E>
   StaticLossScaler(const E& executor, Span<std::byte> storage, std::source_location where = std::source_location::current())

@@ -1,6 +1,7 @@
 #pragma once
 // The device block that a scaler shares with optimizers and with the user's kernels.
 
+#include <atomic>
 #include <concepts>
 
 #include <mezzo/loss_scale/update_rule.hpp>
@@ -31,6 +32,15 @@ class LossScaleView {
   MEZZO_HOST_DEVICE void report_overflow() const {
     if (control_ != nullptr) control_->overflow[0] = 1;
   }
+  /// Whether an overflow was seen since the last update; meaningful between `step` and `update`. For kernels of the user's
+  /// that must rest when the step does: a moving average of the weights, a counter.
+  [[nodiscard]] MEZZO_HOST_DEVICE bool overflowed() const {
+    std::uint32_t flags = 0;
+    if (control_ != nullptr) {
+      for (const std::uint32_t flag : control_->overflow) flags |= flag;
+    }
+    return flags != 0;
+  }
 
  private:
   StepControl* control_ = nullptr;  // null: a scaler without state, whose scale is 1
@@ -44,6 +54,12 @@ struct StepGate {
   std::uint32_t skip_slots = 0;           ///< bit i: a flag in slot i skips the step
 };
 
+/// A number that no other optimizer of the program has: what `ScalableOptimizer::id` returns. Thread-safe.
+inline std::uint64_t new_optimizer_id() noexcept {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
 /// What the check pass does besides looking for non-finite gradients.
 struct CheckRequest {
   bool norm = false;             ///< compute the norm of the unscaled gradients
@@ -56,8 +72,8 @@ struct CheckRequest {
 /// `prepare` computes the step's scalars without looking at gradients; `check` reads every gradient once, raises the gate's flag and computes the step's scalars; `clip` sets the clip factor
 /// from the norm of the last check that computed one; `update` applies the step unless one of the gate's flags is up.
 template <class Optimizer>
-concept ScalableOptimizer = requires(Optimizer& optimizer, const StepGate& gate, const CheckRequest& request, float max_norm,
-                                     std::source_location where) {
+concept ScalableOptimizer = requires(Optimizer& optimizer, const StepGate& gate, const CheckRequest& request,
+                                     float max_norm, std::source_location where) {
   { optimizer.id() } -> std::same_as<std::uint64_t>;
   optimizer.prepare(gate, where);
   optimizer.check(gate, request, where);

@@ -9,7 +9,8 @@ namespace mezzo {
 /// The state after a step that saw an overflow, or none.
 ///
 /// Scale and growth tracker are those of torch.amp's `_amp_update_scale_` bit for bit (products in double, rounded once)
-/// while the scale is inside the configured limits, except that the scale grows when the tracker *reaches* the interval,
+/// while the scale is inside the configured limits and the factors are floats (torch multiplies by double 1.1, this by 1.1f),
+/// except that the scale grows when the tracker *reaches* the interval,
 /// so that a lowered interval or a larger loaded tracker works.
 MEZZO_HOST_DEVICE constexpr LossScaleState updated(LossScaleState state, const LossScaleConfig& config, bool overflow) {
   const auto scaled = [&state](float factor) {

@@ -41,6 +41,8 @@ struct Columns {
 template <class... Kind>
 struct Kinds {
   static constexpr int count = sizeof...(Kind);
+  template <int N>
+  static constexpr bool fit_rows_of = ((Kind::count <= N) && ...);
 };
 
 namespace detail {

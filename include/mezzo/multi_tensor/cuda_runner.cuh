@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(threads, 3) for_each_element_kernel(const __gr
       if (share.any) {
         const Row<N>& row = table.rows[share.chunk.row];
         const auto scalars = functor.scalars(row.kind, row.group);
-        visit_kind(typename Functor::kinds{}, row.kind, [&]<class Kind>(Kind kind) {
+        if (!rests(functor, scalars)) visit_kind(typename Functor::kinds{}, row.kind, [&]<class Kind>(Kind kind) {
           void* columns[Kind::count];
 #pragma unroll
           for (int c = 0; c < Kind::count; ++c) columns[c] = row.columns[c];
@@ -148,7 +148,7 @@ __global__ void __launch_bounds__(threads) reduce_elements_kernel(const __grid_c
     if (share.any) {
       const Row<N>& row = table.rows[share.chunk.row];
       const auto scalars = functor.scalars(row.kind, row.group);
-      visit_kind(typename Functor::kinds{}, row.kind, [&]<class Kind>(Kind kind) {
+      if (!rests(functor, scalars)) visit_kind(typename Functor::kinds{}, row.kind, [&]<class Kind>(Kind kind) {
         void* columns[Kind::count];
 #pragma unroll
         for (int c = 0; c < Kind::count; ++c) columns[c] = row.columns[c];
@@ -191,16 +191,16 @@ __global__ void __launch_bounds__(threads) reduce_elements_kernel(const __grid_c
   }
 }
 
-/// Blocks of `kernel` that a device holds at once; asked once for each kernel and device.
-template <class Kernel>
-std::uint32_t resident_blocks(const CudaExecutor& executor, Kernel* kernel, std::source_location where) {
+/// Blocks of `Kernel` that a device holds at once; asked once for each kernel and device.
+template <auto Kernel>
+std::uint32_t resident_blocks(const CudaExecutor& executor, std::source_location where) {
   static std::atomic<std::uint32_t> known[64] = {};
   const auto device = static_cast<std::size_t>(executor.device());
   std::uint32_t blocks = device < std::size(known) ? known[device].load(std::memory_order_relaxed) : 0;
   if (blocks == 0) {
     const mezzo::detail::DeviceGuard guard(executor.device(), where);
     int each = 0;
-    mezzo::detail::check_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, static_cast<int>(threads), 0),
+    mezzo::detail::check_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, Kernel, static_cast<int>(threads), 0),
                               "cudaOccupancyMaxActiveBlocksPerMultiprocessor", where);
     blocks = mezzo::detail::multiprocessors(executor, where) * static_cast<std::uint32_t>(std::max(each, 1));
     if (device < std::size(known)) known[device].store(blocks, std::memory_order_relaxed);
@@ -208,14 +208,16 @@ std::uint32_t resident_blocks(const CudaExecutor& executor, Kernel* kernel, std:
   return blocks;
 }
 
-/// Launches `kernel` with no more blocks than fit at once.
-template <int N, class Functor>
-void launch_over(const CudaExecutor& executor, const char* name, void (*kernel)(TableView<N>, Functor), const TableView<N>& table, const Functor& functor, std::source_location where) {
+/// Launches `Kernel` with no more blocks than fit at once.
+template <auto Kernel, int N, class Functor>
+void launch_over(const CudaExecutor& executor, const char* name, const TableView<N>& table, const Functor& functor,
+                 std::source_location where) {
   static_assert(std::is_trivially_copyable_v<Functor>,
                 "multi_tensor: a functor is copied to the device byte by byte and must be trivially copyable "
                 "(multi_tensor/cuda_runner.cuh).");
-  const std::uint32_t most = resident_blocks(executor, kernel, where);
-  mezzo::detail::launch(executor, name, kernel, std::clamp(table.block_count, 1U, most), threads, where, table, functor);
+  static_assert(Functor::kinds::template fit_rows_of<N>, "multi_tensor: a kind has more columns than the rows of the table.");
+  const std::uint32_t most = resident_blocks<Kernel>(executor, where);
+  mezzo::detail::launch(executor, name, Kernel, std::clamp(table.block_count, 1U, most), threads, where, table, functor);
 }
 
 }  // namespace detail
@@ -224,7 +226,7 @@ void launch_over(const CudaExecutor& executor, const char* name, void (*kernel)(
 template <class Functor, int N>
 void for_each_element(const CudaExecutor& executor, const TableView<N>& table, const Functor& functor,
                       std::source_location where = std::source_location::current()) {
-  detail::launch_over(executor, "for_each_element", &detail::for_each_element_kernel<N, Functor>, table, functor, where);
+  detail::launch_over<&detail::for_each_element_kernel<N, Functor>>(executor, "for_each_element", table, functor, where);
 }
 
 /// Queues a reducing functor over every element of the table: one launch, whose last block calls `finish`. The sum has the
@@ -232,7 +234,7 @@ void for_each_element(const CudaExecutor& executor, const TableView<N>& table, c
 template <class Functor, int N>
 void reduce_elements(const CudaExecutor& executor, const TableView<N>& table, const Functor& functor,
                      std::source_location where = std::source_location::current()) {
-  detail::launch_over(executor, "reduce_elements", &detail::reduce_elements_kernel<N, Functor>, table, functor, where);
+  detail::launch_over<&detail::reduce_elements_kernel<N, Functor>>(executor, "reduce_elements", table, functor, where);
 }
 
 }  // namespace mezzo::multi_tensor

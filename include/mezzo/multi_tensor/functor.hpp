@@ -10,6 +10,7 @@ namespace mezzo::multi_tensor {
 ///     using kinds = Kinds<Columns<In<float16>, InOut<float>>, ...>;
 ///     bool enabled() const;                        // asked once a thread; false: nothing is touched
 ///     auto scalars(std::uint32_t kind, std::uint32_t group) const;   // asked once a chunk
+///     static bool rests(const Scalars&);           // optional; true: the chunk is passed over, and adds 0 to a sum
 ///     void operator()(Kind, const Scalars&, real& column0, real& column1, ...) const;   // once an element
 ///     void finish() const;                         // once a launch, by one thread, whether enabled or not
 ///
@@ -25,7 +26,16 @@ struct Partial {
 
 namespace detail {
 
-template <class Kind, class Column, class Real>
+template <class Functor, class Scalars>
+MEZZO_HOST_DEVICE inline bool rests(const Functor&, const Scalars& scalars) {
+  if constexpr (requires { Functor::rests(scalars); }) {
+    return Functor::rests(scalars);
+  } else {
+    return false;
+  }
+}
+
+template <class Column, class Real>
 MEZZO_HOST_DEVICE inline void load(const void* column, stdlib::uint64_t index, Real& value) {
   if constexpr (Column::reads) {
     value = convert<Real>(static_cast<const typename Column::type*>(column)[index]);
@@ -46,7 +56,7 @@ MEZZO_HOST_DEVICE inline void element(Columns<Column...>, stdlib::index_sequence
                                       stdlib::uint64_t index, F&& f) {
   using Real = typename Columns<Column...>::real;
   Real values[sizeof...(Column)] = {};
-  (load<Columns<Column...>, Column>(columns[I], index, values[I]), ...);
+  (load<Column>(columns[I], index, values[I]), ...);
   f(values[I]...);
   (store<Column>(columns[I], index, values[I]), ...);
 }

@@ -29,11 +29,13 @@ inline double lane_sum(double* lanes, std::uint32_t count) {
 /// Runs an element-wise functor over every element of the table.
 template <class Functor, int N>
 void for_each_element(const HostExecutor&, const TableView<N>& table, const Functor& functor, std::source_location = {}) {
+  static_assert(Functor::kinds::template fit_rows_of<N>, "multi_tensor: a kind has more columns than the rows of the table.");
   if (functor.enabled()) {
     for (std::uint32_t c = 0; c < table.chunk_count; ++c) {
       const Chunk chunk = table.chunks[c];
       const Row<N>& row = table.rows[chunk.row];
       const auto scalars = functor.scalars(row.kind, row.group);
+      if (detail::rests(functor, scalars)) continue;
       detail::visit_kind(typename Functor::kinds{}, row.kind, [&]<class Kind>(Kind kind) {
         const std::uint64_t end = chunk.begin + chunk.length;
         for (std::uint64_t i = chunk.begin; i < end; ++i) {
@@ -52,6 +54,7 @@ void for_each_element(const HostExecutor&, const TableView<N>& table, const Func
 /// one fixed tree, and so are the chunks' partials; it depends on the spans' sizes alone.
 template <class Functor, int N>
 void reduce_elements(const HostExecutor&, const TableView<N>& table, const Functor& functor, std::source_location = {}) {
+  static_assert(Functor::kinds::template fit_rows_of<N>, "multi_tensor: a kind has more columns than the rows of the table.");
   bool nonfinite = false;
   for (std::uint32_t c = 0; c < table.chunk_count; ++c) {
     const Chunk chunk = table.chunks[c];
@@ -59,7 +62,7 @@ void reduce_elements(const HostExecutor&, const TableView<N>& table, const Funct
     const std::uint32_t lanes = c < table.long_chunks ? block_lanes : warp_lanes;
     const auto scalars = functor.scalars(row.kind, row.group);
     double sums[block_lanes] = {};
-    detail::visit_kind(typename Functor::kinds{}, row.kind, [&]<class Kind>(Kind kind) {
+    if (!detail::rests(functor, scalars)) detail::visit_kind(typename Functor::kinds{}, row.kind, [&]<class Kind>(Kind kind) {
       for (std::uint32_t i = 0; i < chunk.length; ++i) {
         const std::uint32_t lane = i / 8 % lanes;
         Partial partial{.sum = sums[lane]};

@@ -39,6 +39,8 @@ class Table {
   explicit Table(std::vector<Row<N>> rows, const PlanOptions& options = {},
                  std::source_location where = std::source_location::current())
       : rows_(std::move(rows)) {
+    constexpr std::uint32_t warps = block_lanes / warp_lanes;
+    require(options.warps == warps, where, "Table", "runners have 8 warps in a block, so warps must be 8", options.warps);
     std::vector<std::uint64_t> sizes;
     sizes.reserve(rows_.size());
     for (const auto& row : rows_) sizes.push_back(row.size);

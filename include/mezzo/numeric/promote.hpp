@@ -7,42 +7,42 @@ namespace mezzo {
 
 namespace detail {
 
-template <class A, class B>
-MEZZO_HOST_DEVICE constexpr auto promote_pair() {
-  using stdlib::is_same_v;
-  if constexpr (is_same_v<A, B>) {
-    return stdlib::type_identity<A>{};
-  } else if constexpr (!Element<A> && !Element<B>) {
-    return stdlib::type_identity<stdlib::common_type_t<A, B>>{};  // integers and bool, as C++ has it
-  } else if constexpr (!Element<A>) {
-    return stdlib::type_identity<B>{};  // an integer never widens a floating type
-  } else if constexpr (!Element<B>) {
-    return stdlib::type_identity<A>{};
-  } else if constexpr (is_same_v<A, double> || is_same_v<B, double>) {
+template <class T>
+concept Promotable = Element<T> || stdlib::is_integral_v<T>;
+
+/// Decided on the whole list, so that no order matters.
+template <class... Types>
+constexpr auto promote() {
+  static_assert((Promotable<Types> && ...), "promote_t: each type must be one of mezzo's element types, an integer or bool.");
+  constexpr bool wide = (stdlib::is_same_v<Types, float> || ...);
+  constexpr bool half = (stdlib::is_same_v<Types, float16> || ...);
+  constexpr bool bf16 = (stdlib::is_same_v<Types, bfloat16> || ...);
+  constexpr bool e4m3 = (stdlib::is_same_v<Types, float8_e4m3> || ...);
+  constexpr bool e5m2 = (stdlib::is_same_v<Types, float8_e5m2> || ...);
+  if constexpr ((stdlib::is_same_v<Types, double> || ...)) {
     return stdlib::type_identity<double>{};
-  } else if constexpr (EightBit<A> && SixteenBit<B>) {
-    return stdlib::type_identity<B>{};
-  } else if constexpr (SixteenBit<A> && EightBit<B>) {
-    return stdlib::type_identity<A>{};
+  } else if constexpr (wide || (half && bf16)) {
+    return stdlib::type_identity<float>{};  // neither 16-bit type holds the other
+  } else if constexpr (half) {
+    return stdlib::type_identity<float16>{};
+  } else if constexpr (bf16) {
+    return stdlib::type_identity<bfloat16>{};
+  } else if constexpr (e4m3 && e5m2) {
+    return stdlib::type_identity<float>{};
+  } else if constexpr (e4m3) {
+    return stdlib::type_identity<float8_e4m3>{};
+  } else if constexpr (e5m2) {
+    return stdlib::type_identity<float8_e5m2>{};
   } else {
-    return stdlib::type_identity<float>{};  // with float, or two different types of one width: neither holds the other
+    return stdlib::type_identity<stdlib::common_type_t<Types...>>{};  // integers and bool, as C++ has it
   }
 }
-
-template <class... Types>
-struct Promote;
-template <class A>
-struct Promote<A> {
-  using type = A;
-};
-template <class A, class B, class... Rest>
-struct Promote<A, B, Rest...> : Promote<typename decltype(promote_pair<A, B>())::type, Rest...> {};
 
 }  // namespace detail
 
 /// The widest of the types: float16 with bfloat16 is float, an 8-bit type with a 16-bit one is the 16-bit one, double
 /// wins over all, and an integer leaves a floating type as it is.
 template <class... Types>
-using promote_t = typename detail::Promote<Types...>::type;
+using promote_t = typename decltype(detail::promote<Types...>())::type;
 
 }  // namespace mezzo

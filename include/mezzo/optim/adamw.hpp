@@ -9,7 +9,8 @@ namespace mezzo {
 /// `w <- w - lr * weight_decay * w`; `m <- beta1 * m + (1 - beta1) * g`; `v <- beta2 * v + (1 - beta2) * g^2`;
 /// `w <- w - lr / (1 - beta1^t) * m / (sqrt(v / (1 - beta2^t)) + epsilon)`, all in float.
 ///
-/// A finite gradient above 1.8e19 makes `v` infinite: that element then rests (its step is 0, no NaN).
+/// A finite gradient whose `(1 - beta2) * g^2` overflows float (5.8e20 with the default) makes `v` infinite: that element then
+/// rests (its step is 0, no NaN). An element rests too while its denominator is 0, which takes epsilon 0.
 /// Source: Loshchilov and Hutter, Decoupled Weight Decay Regularization; torch.optim.AdamW.
 struct AdamW {
   struct Options {
@@ -30,6 +31,7 @@ struct AdamW {
   };
 
   static constexpr int moments = 2;
+  static constexpr bool needs_float_moments = true;  // squares below 6e-8 vanish in float16; beta2 = .999 cannot move a bfloat16
 
   static void validate(const Options& options, std::source_location where) {
     const auto not_negative = [](float x) { return is_finite(x) && x >= 0.f; };
@@ -60,8 +62,8 @@ struct AdamW {
     m = exact::fma(s.beta1, m, exact::mul(s.one_minus_beta1, gradient));
     v = exact::fma(s.beta2, v, exact::mul(exact::mul(s.one_minus_beta2, gradient), gradient));
     const float denominator = exact::fma(exact::sqrt(v), s.root_correction, s.epsilon);
-    // With epsilon 0 an element that never saw a gradient has 0 / 0: it rests.
-    const float direction = (to_bits(m) & ~element_traits<float>::sign_mask) == 0 ? 0.f : exact::div(m, denominator);
+    const auto is_zero = [](float x) { return (to_bits(x) & ~element_traits<float>::sign_mask) == 0; };
+    const float direction = is_zero(m) || is_zero(denominator) ? 0.f : exact::div(m, denominator);
     weight = exact::fma(exact::neg(s.step_size), direction, exact::mul(s.keep, weight));
   }
 };

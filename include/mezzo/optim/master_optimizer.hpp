@@ -1,12 +1,12 @@
 #pragma once
 // The fused optimizer: any update rule over any number of spans, with float32 master weights.
 
-#include <algorithm>
-#include <atomic>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include <mezzo/executor/require_span.hpp>
 #include <mezzo/multi_tensor/host_runner.hpp>
 #include <mezzo/optim/detail/operations.hpp>
 #include <mezzo/optim/detail/overlap.hpp>
@@ -14,15 +14,6 @@
 #include <mezzo/optim/parameter.hpp>
 
 namespace mezzo {
-
-/// An optimizer's counters and what its last check found.
-struct OptimizerState {
-  std::uint64_t applied_steps = 0;  ///< steps that changed the weights
-  std::uint64_t skipped_steps = 0;  ///< steps that a non-finite gradient stopped
-  double gradient_norm = 0;         ///< of the unscaled gradients, at the last `unscale` or `clip_grad_norm`
-  float clip_factor = 1.f;          ///< of the last step
-  friend bool operator==(const OptimizerState&, const OptimizerState&) = default;
-};
 
 /// Optimizer over spans of the user's, with float32 master weights for parameters of the low type.
 ///
@@ -41,13 +32,19 @@ struct OptimizerState {
 /// @tparam Low     element type of the model: float16, bfloat16 or float.
 /// @tparam Storage Float32Master, or NoMaster to update the model's own values.
 /// @tparam Moment  element type of the moments.
-template <UpdateRule Rule, Element Low, MasterStorage Storage = Float32Master, Element Moment = float>
+template <UpdateRule Rule, class Low, MasterStorage Storage = Float32Master, class Moment = float>
 class MasterOptimizer {
   static_assert(SixteenBit<Low> || std::is_same_v<Low, float>,
                 "MasterOptimizer: the low type must be float16, bfloat16 or float. Double parameters need no master weights, and an "
                 "8-bit type cannot be converted to without a scale (optim/master_optimizer.hpp).");
   static_assert(SixteenBit<Moment> || std::is_same_v<Moment, float>,
                 "MasterOptimizer: moments must be float, float16 or bfloat16 (optim/master_optimizer.hpp).");
+  static_assert(std::is_same_v<Moment, float> || !detail::needs_float_moments<Rule>,
+                "MasterOptimizer: the moments of this rule must be float. Squares of gradients vanish in float16, and a bfloat16 average "
+                "with a factor near 1 never moves (optim/master_optimizer.hpp).");
+  static_assert(detail::updates_elements<Rule>,
+                "MasterOptimizer: a rule needs a static update(const Scalars&, float& weight, float gradient, float& moment...) with as "
+                "many moments as Rule::moments, and trivially copyable Options and Scalars (optim/update_rule.hpp).");
 
   using Operations = detail::OptimizerOperations<Rule, Low, Storage, Moment>;
   using Control = detail::OptimizerControl<Rule>;
@@ -64,8 +61,8 @@ class MasterOptimizer {
   /// @throws InvalidArgument naming the parameter when lengths differ, a pointer is null, misaligned or not accessible to the
   ///         executor, spans overlap, or an option is out of range; OutOfMemory. Waits once for its tables to be copied.
   template <Executor E>
-  MasterOptimizer(const E& executor, std::initializer_list<Parameter> parameters, const Options& options, Span<std::byte> storage = {},
-                  Where where = Where::current())
+  MasterOptimizer(const E& executor, std::initializer_list<Parameter> parameters, const Options& options = {},
+                  Span<std::byte> storage = {}, Where where = Where::current())
       : MasterOptimizer(executor, Span<const Parameter>(parameters.begin(), parameters.size()), {&options, 1}, storage, where, Built{}) {}
   template <Executor E>
   MasterOptimizer(const E& executor, std::initializer_list<Parameter> parameters, std::initializer_list<Options> groups,
@@ -73,7 +70,7 @@ class MasterOptimizer {
       : MasterOptimizer(executor, Span<const Parameter>(parameters.begin(), parameters.size()), {groups.begin(), groups.size()}, storage,
                         where, Built{}) {}
   template <Executor E, ContiguousRange Parameters>
-  MasterOptimizer(const E& executor, const Parameters& parameters, const Options& options, Span<std::byte> storage = {},
+  MasterOptimizer(const E& executor, const Parameters& parameters, const Options& options = {}, Span<std::byte> storage = {},
                   Where where = Where::current())
       : MasterOptimizer(executor, as_span(parameters), {&options, 1}, storage, where, Built{}) {}
   template <Executor E, ContiguousRange Parameters>
@@ -92,7 +89,9 @@ class MasterOptimizer {
   ~MasterOptimizer() = default;
 
   /// One step without a scaler: gradients are used as they are and not looked at. Queued; does not wait.
+  /// @throws StateError when a scaler has checked the gradients already: they carry its scale.
   void step(Where where = Where::current()) {
+    if (checked_) fail<StateError>(where, "MasterOptimizer", "a scaler has checked these gradients; call its step(optimizer) instead");
     prepare({}, where);
     update({}, where);
   }
@@ -100,7 +99,8 @@ class MasterOptimizer {
   /// Stores zeros in every gradient, in one launch. Queued; does not wait.
   void zero_grad(Where where = Where::current()) {
     alive(where);
-    operations_->zero_grad(*executor_, table_.view(), where);
+    if (!table_.plan().chunks.empty()) operations_->zero_grad(*executor_, table_.view(), where);
+    checked_ = false;
   }
 
   /// The options of a group from the next step on. Queued; does not wait. @throws InvalidArgument.
@@ -128,30 +128,46 @@ class MasterOptimizer {
     operations_->set_schedule(*executor_, {control_, schedule}, where);
   }
 
+  /// From the next check on the group rests, or works again: its gradients are not looked at, its weights and moments stay as
+  /// they are. Queued; does not wait.
+  void set_frozen(std::uint32_t group, bool frozen, Where where = Where::current()) {
+    alive(where);
+    require(group < groups_.size(), where, "set_frozen", "group must be one of the optimizer's", group);
+    operations_->set_frozen(*executor_, {control_, group, frozen}, where);
+  }
+
   [[nodiscard]] const Options& options(std::uint32_t group = 0, Where where = Where::current()) const {
+    alive(where);
     require(group < groups_.size(), where, "options", "group must be one of the optimizer's", group);
     return groups_[group];
   }
 
   /// Counters and the last check's findings. Waits for the executor.
   [[nodiscard]] OptimizerState state(Where where = Where::current()) const {
-    alive(where);
-    Control control;
-    executor_->copy(&control, control_, sizeof(Control), where);
+    OptimizerState state;
+    state_async(&state, where);
     executor_->wait(where);
-    return {control.applied_steps, control.skipped_steps, control.norm, control.clip};
+    return state;
   }
 
-  /// Takes over the step counts of a checkpoint, from which bias corrections and schedule follow. Queued; does not wait.
+  /// Queues a copy of the state to `out`; does not wait where `out` is pinned host memory or memory of the executor.
+  void state_async(OptimizerState* out, Where where = Where::current()) const {
+    alive(where);
+    executor_->copy(out, &control_->state, sizeof(OptimizerState), where);
+  }
+
+  /// Takes over the state of a checkpoint; masters and moments are the caller's to write. Queued; does not wait.
   void load_state(const OptimizerState& state, Where where = Where::current()) {
     alive(where);
-    operations_->set_steps(*executor_, {control_, state.applied_steps, state.skipped_steps}, where);
+    operations_->set_state(*executor_, {control_, state}, where);
+    checked_ = false;
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return parameters_.size(); }
   /// @throws InvalidArgument unless `i < size()`, as do the three below.
   [[nodiscard]] const Parameter& parameter(std::size_t i, Where where = Where::current()) const {
-    require(i < parameters_.size(), where, "MasterOptimizer", "parameter must be below " + std::to_string(parameters_.size()), i);
+    alive(where);
+    if (i >= parameters_.size()) fail<InvalidArgument>(where, "MasterOptimizer", "parameter must be below ", parameters_.size(), ", got ", i);
     return parameters_[i];
   }
 
@@ -164,7 +180,7 @@ class MasterOptimizer {
 
   /// [n] moment `which` of parameter i, in the executor's memory, for `which` in [0, Rule::moments).
   [[nodiscard]] Span<Moment> moment(std::size_t i, int which, Where where = Where::current()) const {
-    require(which >= 0 && which < Rule::moments, where, "moment", "which must be below " + std::to_string(Rule::moments), which);
+    if (which < 0 || which >= Rule::moments) fail<InvalidArgument>(where, "moment", "which must be below ", Rule::moments, ", got ", which);
     const Row& row = row_of(i, where);
     return {static_cast<Moment*>(row.columns[detail::first_moment_column + which]), row.size};
   }
@@ -176,19 +192,28 @@ class MasterOptimizer {
     return {span.data(), span.size(), span.type(), inverse};
   }
 
-  /// Reads the model's values into the masters, after the user wrote the model (loaded weights, say). Allocates and waits.
-  void copy_model_to_masters(Where where = Where::current()) { convert_rows(masters_, operations_->widen, true, where); }
+  /// Reads the model's values into the masters, after the user wrote the model (loaded weights, say). Queued; does not wait.
+  void copy_model_to_masters(Where where = Where::current()) {
+    alive(where);
+    operations_->widen(*executor_, own_masters_.widening.view(), where);
+    operations_->widen(*executor_, given_masters_.widening.view(), where);
+  }
 
-  /// Rounds the masters into the model, after the user wrote the masters. Allocates and waits.
-  void copy_masters_to_model(Where where = Where::current()) { convert_rows(masters_, operations_->narrow, false, where); }
+  /// Rounds the masters into the model, after the user wrote the masters. Queued; does not wait.
+  void copy_masters_to_model(Where where = Where::current()) {
+    alive(where);
+    operations_->narrow(*executor_, own_masters_.narrowing.view(), where);
+    operations_->narrow(*executor_, given_masters_.narrowing.view(), where);
+  }
 
   /// Bytes of the executor's memory that the optimizer uses besides the user's spans.
   [[nodiscard]] std::size_t storage_bytes() const noexcept { return memory_.size(); }
 
   /// Bytes that an optimizer of these parameters will need.
-  [[nodiscard]] static std::size_t storage_bytes(Span<const Parameter> parameters, std::size_t groups = 1) {
+  [[nodiscard]] static std::size_t storage_bytes(Span<const Parameter> parameters, std::size_t groups = 1,
+                                                 Where where = Where::current()) {
     MasterOptimizer measured;
-    measured.set_rows(parameters, groups, Where::current());
+    measured.set_rows(parameters, groups, where);
     return measured.place(nullptr, groups);
   }
 
@@ -196,8 +221,14 @@ class MasterOptimizer {
   template <Executor E>
   void rebind(const E& executor, Where where = Where::current()) {
     alive(where);
-    if (!executor_->same_kind(AnyExecutor(executor))) fail<InvalidArgument>(where, "rebind", "the executor must be of the kind the optimizer was built on");
+    if (!executor_->same_kind(AnyExecutor(executor))) {
+      fail<InvalidArgument>(where, "rebind", "the executor must be of the kind the optimizer was built on");
+    }
+    if (!AnyExecutor(executor).accessible(memory_.data())) {
+      fail<InvalidArgument>(where, "rebind", "the executor must be on the device the optimizer was built on");
+    }
     executor_ = AnyExecutor(executor);
+    memory_.rebind(*executor_);
   }
 
   // -- ScalableOptimizer: what scalers call (loss_scale/step_control.hpp) ----------------------------------------------------
@@ -209,6 +240,7 @@ class MasterOptimizer {
   void check(const StepGate& gate, const CheckRequest& request, Where where) {
     alive(where);
     operations_->check(*executor_, table_.view(), control_, gate, request, where);
+    checked_ = true;
   }
   void clip(const StepGate&, float max_norm, Where where) {
     alive(where);
@@ -217,6 +249,7 @@ class MasterOptimizer {
   void update(const StepGate& gate, Where where) {
     alive(where);
     operations_->update(*executor_, table_.view(), control_, gate, where);
+    checked_ = false;
   }
 
  private:
@@ -228,26 +261,23 @@ class MasterOptimizer {
   MasterOptimizer(const E& executor, Span<const Parameter> parameters, Span<const Options> groups, Span<std::byte> storage,
                   Where where, Built)
       : executor_(executor),
-        operations_(&detail::OptimizerOperationsOf<E, Rule, Low, Storage, Moment>::value),
+        operations_(detail::operations_on<E, detail::OptimizerOperationsOf<E, Rule, Low, Storage, Moment>>()),
         groups_(groups.begin(), groups.end()) {
     require(!groups_.empty(), where, "MasterOptimizer", "options of at least one group", groups_.size());
     for (const Options& options : groups_) Rule::validate(options, where);
     set_rows(parameters, groups_.size(), where);
-    refuse_inaccessible(where);
-    refuse_overlap(where);
+    refuse_unusable(storage, where);
+    refuse_overlap(storage, where);
     const std::size_t bytes = place(nullptr, groups_.size());
     if (storage.empty()) {
       memory_ = Memory(*executor_, bytes, where);
     } else {
       require(storage.size() >= bytes, where, "MasterOptimizer", "storage must hold " + std::to_string(bytes) + " bytes", storage.size());
-      require(reinterpret_cast<std::uintptr_t>(storage.data()) % 64 == 0, where, "MasterOptimizer", "storage must be aligned to 64 bytes",
-              static_cast<const void*>(storage.data()));
       memory_ = Memory(*executor_, storage);
     }
     place(memory_.data(), groups_.size());
     initialise(where);
-    static std::atomic<std::uint64_t> ids{0};
-    id_ = ++ids;
+    id_ = new_optimizer_id();
   }
 
   void alive(Where where) const {
@@ -258,13 +288,17 @@ class MasterOptimizer {
     std::swap(executor_, other.executor_);
     std::swap(operations_, other.operations_);
     std::swap(groups_, other.groups_);
+    std::swap(names_, other.names_);
     std::swap(parameters_, other.parameters_);
     std::swap(table_, other.table_);
     std::swap(memory_, other.memory_);
     std::swap(control_, other.control_);
+    std::swap(head_, other.head_);
     std::swap(moments_, other.moments_);
-    std::swap(masters_, other.masters_);
+    std::swap(own_masters_, other.own_masters_);
+    std::swap(given_masters_, other.given_masters_);
     std::swap(id_, other.id_);
+    std::swap(checked_, other.checked_);
   }
 
   [[nodiscard]] const Row& row_of(std::size_t i, Where where) const {
@@ -274,6 +308,7 @@ class MasterOptimizer {
 
   /// Name of parameter i for messages: `parameter 3 ("conv1")`.
   [[nodiscard]] std::string label(std::size_t i) const {
+    if (i == parameters_.size()) return "the optimizer";
     const std::string_view name = parameters_[i].name;
     return "parameter " + std::to_string(i) + (name.empty() ? "" : " (\"" + std::string(name) + "\")");
   }
@@ -281,6 +316,8 @@ class MasterOptimizer {
   /// Rows of the given spans; masters and moments follow in `place`.
   void set_rows(Span<const Parameter> parameters, std::size_t groups, Where where) {
     parameters_.assign(parameters.begin(), parameters.end());
+    names_.reserve(parameters_.size());  // the views must not move
+    for (Parameter& parameter : parameters_) parameter.name = names_.emplace_back(parameter.name);
     std::vector<Row> rows;
     rows.reserve(parameters_.size());
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
@@ -290,23 +327,12 @@ class MasterOptimizer {
         fail<InvalidArgument>(where, "MasterOptimizer", label(i), ": ", span, " must have as many elements as the model (", p.model.size(), "), got ", size);
       };
       if (p.gradient.size() != p.model.size()) wrong_size("gradient", p.gradient.size());
-      if (p.master.data() != nullptr && p.master.size() != p.model.size()) wrong_size("master", p.master.size());
-      if (p.master.data() != nullptr && (!low || !Storage::keeps_master)) {
+      if (has_master(p) && p.master.size() != p.model.size()) wrong_size("master", p.master.size());
+      if (has_master(p) && (!low || !Storage::keeps_master)) {
         fail<InvalidArgument>(where, "MasterOptimizer", label(i), low ? ": NoMaster keeps no master, so none may be given"
                                                                         : ": a float parameter is its own master, so none may be given");
       }
       if (p.group >= groups) fail<InvalidArgument>(where, "MasterOptimizer", label(i), ": group must be below ", groups, ", got ", p.group);
-      const auto usable = [&](const char* span, const void* data, ElementType type) {
-        if (p.model.size() == 0) return;
-        if (data == nullptr) fail<InvalidArgument>(where, "MasterOptimizer", label(i), ": ", span, " is null with ", p.model.size(), " elements");
-        if (reinterpret_cast<std::uintptr_t>(data) % size_of(type) != 0) {
-          fail<InvalidArgument>(where, "MasterOptimizer", label(i), ": ", span, " must be aligned to ", size_of(type), " bytes, got address ", data);
-        }
-      };
-      usable("model", p.model.data(), p.model.type());
-      usable("gradient", p.gradient.data(), p.gradient.type());
-      if (p.master.data() != nullptr) usable("master", p.master.data(), ElementType::f32);
-
       Row row{.columns = {}, .size = p.model.size(), .kind = 0, .group = p.group};
       if (p.gradient.type() == ElementType::f32) row.kind |= detail::float_gradient;
       if (!low) row.kind |= detail::float_parameter;
@@ -318,22 +344,23 @@ class MasterOptimizer {
     table_ = multi_tensor::Table<Operations::columns>(std::move(rows), {}, where);
   }
 
-  void refuse_inaccessible(Where where) const {
+  /// Whether the user gave a master: a null one with a size is a mistake, not none.
+  [[nodiscard]] static bool has_master(const Parameter& p) noexcept { return p.master.data() != nullptr || p.master.size() != 0; }
+
+  void refuse_unusable(Span<std::byte> storage, Where where) const {
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       const Parameter& p = parameters_[i];
-      if (p.model.size() == 0) continue;
-      const auto accessible = [&](const char* span, const void* data) {
-        if (data != nullptr && !executor_->accessible(data)) {
-          fail<InvalidArgument>(where, "MasterOptimizer", label(i), ": ", span, " must be memory of the executor's device, got address ", data);
-        }
+      const auto check = [&](const char* span, const void* data, std::size_t size, ElementType type) {
+        require_span(*executor_, where, "MasterOptimizer", label(i) + ": " + span, data, size, size_of(type));
       };
-      accessible("model", p.model.data());
-      accessible("gradient", p.gradient.data());
-      accessible("master", p.master.data());
+      check("model", p.model.data(), p.model.size(), p.model.type());
+      check("gradient", p.gradient.data(), p.gradient.size(), p.gradient.type());
+      check("master", p.master.data(), p.master.size(), ElementType::f32);
     }
+    require_span(*executor_, where, "MasterOptimizer", "storage", storage.data(), storage.size(), 64);
   }
 
-  void refuse_overlap(Where where) const {
+  void refuse_overlap(Span<std::byte> storage, Where where) const {
     std::vector<detail::ByteRange> ranges;
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       const Parameter& p = parameters_[i];
@@ -341,9 +368,10 @@ class MasterOptimizer {
       detail::add_range(ranges, i, "gradient", p.gradient.data(), p.gradient.size() * size_of(p.gradient.type()));
       detail::add_range(ranges, i, "master", p.master.data(), p.master.size() * sizeof(float));
     }
+    detail::add_range(ranges, parameters_.size(), "storage", storage.data(), storage.size());
     if (const auto pair = detail::find_overlap(ranges)) {
-      fail<InvalidArgument>(where, "MasterOptimizer", label(pair->first.parameter), ": ", pair->first.span, " overlaps the ", pair->second.span,
-                            " of ", label(pair->second.parameter));
+      fail<InvalidArgument>(where, "MasterOptimizer", label(pair->first.parameter), ": ", pair->first.span, " overlaps the ",
+                            pair->second.span, " of ", label(pair->second.parameter));
     }
   }
 
@@ -353,7 +381,8 @@ class MasterOptimizer {
     control_ = arena.take<Control>(1, 64);
     auto* const options = arena.take<Options>(groups, 64);
     auto* const scalars = arena.take<typename Rule::Scalars>(groups, 64);
-    if (memory != nullptr) head_ = {.options = options, .scalars = scalars};
+    auto* const frozen = arena.take<std::uint32_t>(groups, 64);
+    head_ = {.options = options, .scalars = scalars, .frozen = frozen};
     table_.place(arena);
     // Large arrays start at multiples of 2 MB: at some other distances the arrays that one step walks side by side collide
     // in DRAM (measured on an H200: 2.8 TB/s where 4.0 are possible).
@@ -367,23 +396,23 @@ class MasterOptimizer {
       const Parameter& p = parameters_[i];
       return reinterpret_cast<std::uintptr_t>(p.model.data()) / size_of(p.model.type()) % 8 * element;
     };
-    if (memory != nullptr) masters_.clear();
     begin_array(sizeof(float));
+    std::vector<multi_tensor::Row<2>> own, given;
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       Row& row = table_.rows()[i];
       if (row.columns[copy_column] == nullptr) continue;
-      const bool given = parameters_[i].master.data() != nullptr;
-      float* const master = given ? nullptr : arena.take<float>(row.size, 64, phase(i, sizeof(float)));
-      if (memory == nullptr) continue;
-      if (!given) row.columns[detail::weight_column] = master;
-      masters_.push_back({.row = i, .given = given});
+      const bool has_own = !has_master(parameters_[i]);
+      if (has_own) row.columns[detail::weight_column] = arena.take<float>(row.size, 64, phase(i, sizeof(float)));
+      (has_own ? own : given).push_back({.columns = {row.columns[copy_column], row.columns[detail::weight_column]}, .size = row.size, .kind = 0, .group = 0});
     }
+    own_masters_.place(arena, std::move(own));
+    given_masters_.place(arena, std::move(given));
     const std::size_t moments_begin = arena.bytes();
     for (int which = 0; which < Rule::moments; ++which) {
       begin_array(sizeof(Moment));
       for (std::size_t i = 0; i < parameters_.size(); ++i) {
-        auto* const moment = arena.take<Moment>(table_.rows()[i].size, 64, phase(i, sizeof(Moment)));
-        if (memory != nullptr) table_.rows()[i].columns[detail::first_moment_column + which] = moment;
+        table_.rows()[i].columns[detail::first_moment_column + which] =
+            arena.take<Moment>(table_.rows()[i].size, 64, phase(i, sizeof(Moment)));
       }
     }
     moments_ = {memory != nullptr ? memory + moments_begin : nullptr, arena.bytes() - moments_begin};
@@ -393,67 +422,64 @@ class MasterOptimizer {
   /// First contents of what `place` laid out. Waits, since the copies read this object.
   void initialise(Where where) {
     Control control{};
-    control.clip = control.inverse_low = control.inverse_float = 1.f;
+    control.state = {};
+    control.inverse_low = control.inverse_float = 1.f;
     control.groups = static_cast<std::uint32_t>(groups_.size());
     control.options = head_.options;
     control.scalars = head_.scalars;
+    control.frozen = head_.frozen;
     executor_->copy(control_, &control, sizeof(Control), where);
     executor_->copy(control.options, groups_.data(), groups_.size() * sizeof(Options), where);
     executor_->fill(control.scalars, std::byte{0}, groups_.size() * sizeof(typename Rule::Scalars), where);
+    executor_->fill(control.frozen, std::byte{0}, groups_.size() * sizeof(std::uint32_t), where);
     table_.upload(*executor_, where);
+    own_masters_.upload(*executor_, where);
+    given_masters_.upload(*executor_, where);
     if (moments_.size() != 0) executor_->fill(moments_.data(), std::byte{0}, moments_.size(), where);
-    executor_->wait(where);
-    std::vector<Master> own, given;
-    for (const Master& master : masters_) (master.given ? given : own).push_back(master);
-    convert_rows(own, operations_->widen, true, where);
-    convert_rows(given, operations_->narrow, false, where);
-  }
-
-  struct Master {
-    std::size_t row;
-    bool given;
-  };
-
-  /// Converts model to master or back for the listed rows.
-  void convert_rows(const std::vector<Master>& masters, decltype(Operations::widen) convert, bool to_master, Where where) {
-    alive(where);
-    std::vector<multi_tensor::Row<2>> rows;
-    for (const Master& master : masters) {
-      const Row& row = table_.rows()[master.row];
-      void* const model = row.columns[copy_column];
-      void* const weight = row.columns[detail::weight_column];
-      rows.push_back({.columns = {to_master ? model : weight, to_master ? weight : model}, .size = row.size, .kind = 0, .group = 0});
-    }
-    if (rows.empty()) return;
-    multi_tensor::Table<2> table(std::move(rows), {}, where);
-    Arena measure;
-    table.place(measure);
-    const Memory memory(*executor_, measure.bytes(), where);
-    Arena arena(memory.data());
-    table.place(arena);
-    table.upload(*executor_, where);
-    convert(*executor_, table.view(), where);
+    operations_->widen(*executor_, own_masters_.widening.view(), where);
+    operations_->narrow(*executor_, given_masters_.narrowing.view(), where);
     executor_->wait(where);
   }
 
   static constexpr int copy_column = detail::first_moment_column + Rule::moments;
 
+  /// Pairs of model and master, and of master and model, for the conversions between the two.
+  struct Masters {
+    multi_tensor::Table<2> widening, narrowing;
+
+    void place(Arena& arena, std::vector<multi_tensor::Row<2>> rows) {
+      widening = multi_tensor::Table<2>(rows);
+      for (auto& row : rows) std::swap(row.columns[0], row.columns[1]);
+      narrowing = multi_tensor::Table<2>(std::move(rows));
+      widening.place(arena);
+      narrowing.place(arena);
+    }
+    void upload(const AnyExecutor& executor, Where where) const {
+      widening.upload(executor, where);
+      narrowing.upload(executor, where);
+    }
+  };
+
+  /// Where the arrays that the control block points to were placed.
   struct Head {
     Options* options = nullptr;
     typename Rule::Scalars* scalars = nullptr;
+    std::uint32_t* frozen = nullptr;
   };
 
   std::optional<AnyExecutor> executor_;
   const Operations* operations_ = nullptr;
   std::vector<Options> groups_;
+  std::vector<std::string> names_;
   std::vector<Parameter> parameters_;
   multi_tensor::Table<Operations::columns> table_;
   Memory memory_;
   Control* control_ = nullptr;
   Head head_;
   Span<std::byte> moments_;
-  std::vector<Master> masters_;
+  Masters own_masters_, given_masters_;
   std::uint64_t id_ = 0;
+  bool checked_ = false;  ///< by a scaler, since the last update
 };
 
 }  // namespace mezzo

@@ -47,13 +47,13 @@ class ParameterSpan {
 
 /// One parameter: `{weights, gradients}`, or with named fields `{.model = w, .gradient = g, .name = "conv1"}`.
 ///
-/// All spans have the same length (0 is allowed) and stay the user's; they must outlive the optimizer or be rebound.
+/// All spans have the same length (0 is allowed) and stay the user's; they must outlive the optimizer.
 template <Element Low>
 struct BasicParameter {
   ParameterSpan<Low> model = {};     ///< [n] of the low type or float: what the forward pass reads; written by every step
   ParameterSpan<Low> gradient = {};  ///< [n] of the low type or float: what the backward pass fills
   ParameterSpan<float> master = {};  ///< [n] the user's float32 weights, read as they are; empty: the optimizer keeps its own
-  std::string_view name = {};        ///< for messages and reports
+  std::string_view name = {};        ///< for messages and reports; the optimizer keeps a copy
   std::uint32_t group = 0;      ///< index into the optimizer's list of options
 };
 

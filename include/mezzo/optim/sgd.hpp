@@ -7,7 +7,7 @@
 namespace mezzo {
 
 /// `d <- g + weight_decay * w`; `b <- momentum * b + (1 - dampening) * d`, on the first step `b <- d`;
-/// `w <- w - lr * (nesterov ? d + momentum * b : b)`. Without momentum `b` is `d` and nothing is kept in it.
+/// `w <- w - lr * (nesterov ? d + momentum * b : b)`. While momentum is 0, `b` is the last `d`.
 /// Source: torch.optim.SGD.
 struct Sgd {
   struct Options {

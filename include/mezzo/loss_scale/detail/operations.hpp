@@ -94,7 +94,8 @@ struct LossScaleOperations {
 };
 
 template <Executor E>
-inline constexpr LossScaleOperations loss_scale_operations{
+struct LossScaleOperationsOf {
+  static constexpr LossScaleOperations value{
     .load = [](const AnyExecutor& executor, const LoadControl& functor,
                std::source_location where) { run_once(executor.get<E>(), functor, where); },
     .clear = [](const AnyExecutor& executor, const ClearFlags& functor,
@@ -120,6 +121,7 @@ inline constexpr LossScaleOperations loss_scale_operations{
             }
           });
         },
+  };
 };
 
 }  // namespace mezzo::detail

@@ -1,5 +1,5 @@
 #pragma once
-// A few elements of a column at a time, in accesses of 16 bytes where the column's alignment allows.
+// A few elements of a column at a time, in words of 16 bytes (8 for four elements of 16 bits) where it is aligned.
 
 #include <mezzo/multi_tensor/functor.hpp>
 

@@ -3,6 +3,7 @@
 
 #include <mezzo/loss_scale/step_control.hpp>
 #include <mezzo/multi_tensor/functor.hpp>
+#include <mezzo/optim/optimizer_state.hpp>
 #include <mezzo/optim/schedule.hpp>
 #include <mezzo/optim/update_rule.hpp>
 
@@ -11,10 +12,7 @@ namespace mezzo::detail {
 /// An optimizer's scalars in the executor's memory. The check writes them, the update reads them.
 template <UpdateRule Rule>
 struct OptimizerControl {
-  std::uint64_t applied_steps;
-  std::uint64_t skipped_steps;
-  double norm;           ///< of the unscaled gradients, at the last check that computed one
-  float clip;            ///< factor on unscaled gradients
+  OptimizerState state;
   float inverse_low;     ///< 1 / scale for gradients of the low type
   float inverse_float;   ///< the same for float32 gradients; 1 once they were divided in place
   std::uint32_t raised;    ///< flags of steps without a scaler: raised by the check ...
@@ -23,15 +21,17 @@ struct OptimizerControl {
   std::uint32_t groups;
   typename Rule::Options* options;  ///< [groups]
   typename Rule::Scalars* scalars;  ///< [groups]
+  std::uint32_t* frozen;            ///< [groups] non-zero: neither gradients nor weights of the group are looked at
 };
 
 /// Computes what the update of the next step needs.
 template <UpdateRule Rule>
 MEZZO_HOST_DEVICE void prepare_scalars(OptimizerControl<Rule>& control) {
-  const double factor = control.schedule.factor(control.applied_steps);
+  const double factor = control.schedule.factor(control.state.applied_steps);
+  control.state.schedule_factor = exact::to_float(factor);
   for (std::uint32_t group = 0; group < control.groups; ++group) {
     const auto& options = control.options[group];
-    control.scalars[group] = Rule::scalars(options, exact::mul(exact::to_double(options.lr), factor), control.applied_steps + 1);
+    control.scalars[group] = Rule::scalars(options, exact::mul(exact::to_double(options.lr), factor), control.state.applied_steps + 1);
   }
 }
 
@@ -52,7 +52,7 @@ struct PrepareStep {
   OptimizerControl<Rule>* control;
   StepGate gate;
   MEZZO_HOST_DEVICE void operator()() const {
-    control->clip = 1.f;
+    control->state.clip_factor = 1.f;
     control->inverse_low = control->inverse_float = inverse_scale_of(gate);
     control->overflow = 0;
     prepare_scalars(*control);
@@ -64,7 +64,7 @@ template <UpdateRule Rule>
 struct ClipStep {
   OptimizerControl<Rule>* control;
   float max_norm;
-  MEZZO_HOST_DEVICE void operator()() const { control->clip = clip_factor(control->norm, max_norm); }
+  MEZZO_HOST_DEVICE void operator()() const { control->state.clip_factor = clip_factor(control->state.gradient_norm, max_norm); }
 };
 
 /// The columns of a gradient, by the four kinds of row (optim/detail/rows.hpp).
@@ -87,8 +87,12 @@ struct CheckGradients {
 
   struct Scalars {
     float inverse;
+    bool frozen;
   };
-  MEZZO_HOST_DEVICE Scalars scalars(std::uint32_t, std::uint32_t) const { return {inverse_scale_of(gate)}; }
+  MEZZO_HOST_DEVICE Scalars scalars(std::uint32_t, std::uint32_t group) const {
+    return {inverse_scale_of(gate), control->frozen[group] != 0};
+  }
+  MEZZO_HOST_DEVICE static bool rests(const Scalars& s) { return s.frozen; }
 
   template <class Kind>
   MEZZO_HOST_DEVICE void operator()(Kind, const Scalars& s, multi_tensor::Partial& partial, float& gradient) const {
@@ -109,8 +113,8 @@ struct CheckGradients {
   }
 
   MEZZO_HOST_DEVICE void finish(double sum) const {
-    if constexpr (Norm) control->norm = exact::sqrt(sum);
-    control->clip = clip_factor(control->norm, max_norm);
+    if constexpr (Norm) control->state.gradient_norm = exact::sqrt(sum);
+    control->state.clip_factor = clip_factor(control->state.gradient_norm, max_norm);
     control->inverse_low = inverse_scale_of(gate);
     control->inverse_float = Divide ? 1.f : control->inverse_low;
     if constexpr (Divide && std::is_same_v<Low, float>) control->inverse_low = 1.f;
@@ -131,6 +135,7 @@ struct UpdateWeights {
   struct Scalars {
     float inverse, clip;
     typename Rule::Scalars rule;
+    bool frozen;
   };
 
   MEZZO_HOST_DEVICE bool enabled() const {
@@ -143,8 +148,11 @@ struct UpdateWeights {
   }
 
   MEZZO_HOST_DEVICE Scalars scalars(std::uint32_t kind, std::uint32_t group) const {
-    return {(kind & 1U) != 0 ? control->inverse_float : control->inverse_low, control->clip, control->scalars[group]};
+    return {(kind & 1U) != 0 ? control->inverse_float : control->inverse_low, control->state.clip_factor, control->scalars[group],
+            control->frozen[group] != 0};
   }
+
+  MEZZO_HOST_DEVICE static bool rests(const Scalars& s) { return s.frozen; }
 
   /// Columns after the weight: the moments, then the low-precision copy where the row has a master.
   template <class Kind, class... Rest>
@@ -159,9 +167,9 @@ struct UpdateWeights {
 
   MEZZO_HOST_DEVICE void finish() const {
     if (enabled()) {
-      ++control->applied_steps;
+      ++control->state.applied_steps;
     } else {
-      ++control->skipped_steps;
+      ++control->state.skipped_steps;
     }
   }
 
@@ -188,7 +196,7 @@ struct ZeroGradients {
   MEZZO_HOST_DEVICE void finish() const {}
 };
 
-/// The second column of every row becomes the first, converted.
+/// The first column of every row is converted into the second.
 template <Element From, Element To>
 struct ConvertRows {
   using kinds = multi_tensor::Kinds<multi_tensor::Columns<multi_tensor::In<From>, multi_tensor::Out<To>>>;
@@ -201,7 +209,7 @@ struct ConvertRows {
   MEZZO_HOST_DEVICE void finish() const {}
 };
 
-/// A new learning rate or options for one group, or a new schedule, or a loaded step count.
+/// New options for one group, a new schedule, a loaded state, a group that rests or works again.
 template <UpdateRule Rule>
 struct SetOptions {
   OptimizerControl<Rule>* control;
@@ -218,13 +226,18 @@ struct SetSchedule {
 };
 
 template <UpdateRule Rule>
-struct SetSteps {
+struct SetState {
   OptimizerControl<Rule>* control;
-  std::uint64_t applied, skipped;
-  MEZZO_HOST_DEVICE void operator()() const {
-    control->applied_steps = applied;
-    control->skipped_steps = skipped;
-  }
+  OptimizerState state;
+  MEZZO_HOST_DEVICE void operator()() const { control->state = state; }
+};
+
+template <UpdateRule Rule>
+struct SetFrozen {
+  OptimizerControl<Rule>* control;
+  std::uint32_t group;
+  bool frozen;
+  MEZZO_HOST_DEVICE void operator()() const { control->frozen[group] = frozen ? 1 : 0; }
 };
 
 }  // namespace mezzo::detail

@@ -18,7 +18,8 @@ struct OptimizerOperations {
 
   void (*set_options)(const AnyExecutor&, const SetOptions<Rule>&, Where);
   void (*set_schedule)(const AnyExecutor&, const SetSchedule<Rule>&, Where);
-  void (*set_steps)(const AnyExecutor&, const SetSteps<Rule>&, Where);
+  void (*set_state)(const AnyExecutor&, const SetState<Rule>&, Where);
+  void (*set_frozen)(const AnyExecutor&, const SetFrozen<Rule>&, Where);
   void (*prepare)(const AnyExecutor&, const PrepareStep<Rule>&, Where);
   void (*clip)(const AnyExecutor&, const ClipStep<Rule>&, Where);
   void (*check)(const AnyExecutor&, const View&, Control*, const StepGate&, const CheckRequest&, Where);
@@ -74,7 +75,8 @@ struct OptimizerOperationsOf {
 
   static constexpr Operations value{.set_options = &once<SetOptions<Rule>>,
                                     .set_schedule = &once<SetSchedule<Rule>>,
-                                    .set_steps = &once<SetSteps<Rule>>,
+                                    .set_state = &once<SetState<Rule>>,
+                                    .set_frozen = &once<SetFrozen<Rule>>,
                                     .prepare = &once<PrepareStep<Rule>>,
                                     .clip = &once<ClipStep<Rule>>,
                                     .check = &check,
