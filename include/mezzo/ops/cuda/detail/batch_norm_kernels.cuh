@@ -5,6 +5,7 @@
 // own. The passes that write go through the data from its end to its start: what the pass before read last is still in
 // the second cache.
 
+#include <algorithm>
 #include <cstdint>
 
 #include <mezzo/numeric/convert.hpp>
@@ -162,7 +163,8 @@ __global__ void __launch_bounds__(channel_threads, channel_blocks_each)
     normalise_kernel(const __grid_constant__ ChannelTiles tiles, const T* x, const T* shortcut,
                      const __grid_constant__ NormInput<Real> in, T* y) {
   constexpr bool adds = After == AfterNorm::add_relu;
-  constexpr int rows = rows_in_flight<T, adds ? 2 : 1> > 4 ? 4 : rows_in_flight<T, adds ? 2 : 1>;
+  constexpr int rows = (std::min)(rows_in_flight<T, adds ? 2 : 1>, 4);
+  constexpr int shortcut_rows = adds ? rows : 1;
   const ChannelPlace<N> place(tiles);
   if (!place.active) return;
   Real mean[N], factor[N], beta[N];
@@ -177,7 +179,7 @@ __global__ void __launch_bounds__(channel_threads, channel_blocks_each)
   }
   for_each_chunk<rows, true>(tiles, place.block, place.lane, [&](std::int64_t first, int count) {
     T raw[rows][N];
-    T other[adds ? rows : 1][N];
+    T other[shortcut_rows][N];
     const std::int64_t at = first * tiles.channels + place.channel;
     const std::int64_t step = std::int64_t{tiles.lanes} * tiles.channels;
 #pragma unroll
@@ -226,6 +228,8 @@ __global__ void __launch_bounds__(channel_threads, channel_blocks_each)
                          const __grid_constant__ ChannelPartials<Real> partials) {
   constexpr bool reads_output = Mask == ReluMask::from_output;
   constexpr int rows = rows_in_flight<T, 2 + (reads_output ? 1 : 0) + (HasMore ? 1 : 0)>;
+  constexpr int y_rows = reads_output ? rows : 1;
+  constexpr int more_rows = HasMore ? rows : 1;
   __shared__ BlockSums<N, Real> shared;
   const ChannelPlace<N> place(tiles);
   Real sum[N] = {};
@@ -240,7 +244,7 @@ __global__ void __launch_bounds__(channel_threads, channel_blocks_each)
       for (int i = 0; i < N; ++i) factor[i] = exact::mul(in.inverse_deviation[place.channel + i], in.gamma[place.channel + i]);
     }
     for_each_chunk<rows, false>(tiles, place.block, place.lane, [&](std::int64_t first, int count) {
-      T x[rows][N], dy[rows][N], y[reads_output ? rows : 1][N], more[HasMore ? rows : 1][N];
+      T x[rows][N], dy[rows][N], y[y_rows][N], more[more_rows][N];
       const std::int64_t at = first * tiles.channels + place.channel;
       const std::int64_t step = std::int64_t{tiles.lanes} * tiles.channels;
 #pragma unroll
@@ -266,7 +270,7 @@ __global__ void __launch_bounds__(channel_threads, channel_blocks_each)
           dy[k][i] = gradient;
           const Real wide = convert<Real>(gradient);
           sum[i] += wide;
-          products[i] += wide * (value - mean[i]);
+          products[i] = exact::fma(wide, exact::sub(value, mean[i]), products[i]);
         }
         if constexpr (Writes) store_vector<N>(in.masked + at + k * step, dy[k]);
       }
@@ -331,7 +335,8 @@ __global__ void __launch_bounds__(channel_threads, channel_blocks_each)
         const Real value = convert<Real>(x[k][i]);
         T passed = gradient[k][i];
         if constexpr (Recomputes) passed = relu_gated(passed, convert<T>(normalised(value, mean[i], factor[i], beta[i])));
-        gradient[k][i] = convert<T>(convert<Real>(passed) * by_dy[i] + ((value - mean[i]) * by_x[i] + offset[i]));
+        const Real rest = exact::fma(exact::sub(value, mean[i]), by_x[i], offset[i]);
+        gradient[k][i] = convert<T>(exact::fma(convert<Real>(passed), by_dy[i], rest));
       }
       store_vector<N>(dx + at + k * step, gradient[k]);
     }
