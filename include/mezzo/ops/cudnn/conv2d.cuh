@@ -15,7 +15,6 @@
 #include <mezzo/executor/cuda.cuh>
 #include <mezzo/ops/accumulate.hpp>
 #include <mezzo/ops/cublas/conv2d.cuh>
-#include <mezzo/ops/cuda/add.cuh>
 #include <mezzo/ops/cudnn/detail/convolutions.cuh>
 #include <mezzo/ops/detail/operands.hpp>
 #include <mezzo/ops/shapes.hpp>
@@ -72,8 +71,8 @@ class GraphConv2d {
       if (aligned(dy, w, dx)) {
         if (accumulate == Accumulate::no) {
           if (run<DY, DX>(call, Pass::data_gradient, shape, dy, w, dx, scratch_of(workspace, 0))) return;
-        } else if (add_data_gradient(call, shape, dy, w, dx)) {
-          return;
+        } else if constexpr (std::is_same_v<DY, DX>) {
+          if (add_data_gradient(call, shape, dy, w, dx)) return;
         }
       }
     }
@@ -152,7 +151,11 @@ class GraphConv2d {
                              .math = float32_math(call.workspace),
                              .shape = shape,
                              .scratch = scratch.bytes};
-    return convolutions.plan(call.workspace.executor(), key, add || !std::is_same_v<In, Out> ? 1 : tuned, call.op, call.where);
+    // Trying kernels takes longer than a small convolution will ever win back.
+    const double products = static_cast<double>(shape.batch * shape.out_height() * shape.out_width()) *
+                            static_cast<double>(shape.out_channels * shape.kernel * shape.kernel * shape.in_channels);
+    const bool worth_timing = products > 0x1p26 && !add && std::is_same_v<In, Out>;
+    return convolutions.plan(call.workspace.executor(), key, worth_timing ? tuned : 1, call.op, call.where);
   }
 
   template <class In, class Out>
@@ -165,57 +168,54 @@ class GraphConv2d {
     return true;
   }
 
-  /// Images of a tile of a data gradient that is computed beside its output and then added: half of the scratch.
-  template <class T>
+  /// Images of a tile of a data gradient that is computed unrounded beside its output and then added: half of the scratch.
   static std::int64_t tile_images(const Workspace<CudaExecutor>& workspace, const Conv2dShape& shape) {
-    const auto image = static_cast<std::size_t>(shape.height * shape.width * shape.in_channels) * sizeof(T);
+    const auto image = static_cast<std::size_t>(shape.height * shape.width * shape.in_channels) * sizeof(float);
     const auto most = static_cast<std::int64_t>(workspace.bytes() / 2 / image);
     if (most == 0) return 0;
     const std::int64_t tiles = (shape.batch + most - 1) / most;
     return (shape.batch + tiles - 1) / tiles;
   }
 
+  static Scratch second_half(const Workspace<CudaExecutor>& workspace) { return scratch_of(workspace, workspace.bytes() / 2 / 256 * 256); }
+
   /// Whether the data gradient can be added to what dx holds: in one kernel, or by tiles.
   template <class T>
   static bool can_add(const Call& call, const Conv2dShape& shape) {
-    if (plan<T, T>(call, Pass::data_gradient, shape, scratch_of(call.workspace, 0), true).found()) return true;
-    const std::int64_t images = tile_images<T>(call.workspace, shape);
+    return plan<T, T>(call, Pass::data_gradient, shape, scratch_of(call.workspace, 0), true).found() || can_add_tiles<T>(call, shape);
+  }
+
+  template <class T>
+  static bool can_add_tiles(const Call& call, const Conv2dShape& shape) {
+    const std::int64_t images = tile_images(call.workspace, shape);
     if (images == 0) return false;
     for (const std::int64_t batch : {images, shape.batch % images}) {
       if (batch == 0) continue;
       Conv2dShape tile = shape;
       tile.batch = batch;
-      if (!plan<T, T>(call, Pass::data_gradient, tile, scratch_of(call.workspace, call.workspace.bytes() / 2 / 256 * 256)).found()) return false;
+      if (!plan<T, float>(call, Pass::data_gradient, tile, second_half(call.workspace)).found()) return false;
     }
     return true;
   }
 
-  template <class DY, class DX>
-  static bool add_data_gradient(const Call& call, const Conv2dShape& shape, const DY* dy, const DY* w, DX* dx) {
-    if constexpr (!std::is_same_v<DY, DX>) {
-      return false;
-    } else {
-      Workspace<CudaExecutor>& workspace = call.workspace;
-      if (run<DY, DX>(call, Pass::data_gradient, shape, dy, w, dx, scratch_of(workspace, 0), true)) return true;
-      if (!can_add<DX>(call, shape)) return false;
-      const std::int64_t images = tile_images<DX>(workspace, shape);
-      DX* const beside = reinterpret_cast<DX*>(workspace.scratch(0, call.op, call.where));
-      const Scratch rest = scratch_of(workspace, workspace.bytes() / 2 / 256 * 256);
-      for (std::int64_t first = 0; first < shape.batch; first += images) {
-        Conv2dShape tile = shape;
-        tile.batch = (std::min)(images, shape.batch - first);
-        const DY* const from = dy + first * shape.out_height() * shape.out_width() * shape.out_channels;
-        if (!aligned(from) || !run<DY, DX>(call, Pass::data_gradient, tile, from, w, beside, rest)) {
-          Gathered::data_gradient(workspace, tile, from, w, dx + first * shape.height * shape.width * shape.in_channels, Accumulate::yes, call.where);
-          continue;
-        }
-        DX* const to = dx + first * shape.height * shape.width * shape.in_channels;
-        const std::int64_t count = tile.batch * shape.height * shape.width * shape.in_channels;
-        const DX* const more = beside;
-        device::map(workspace.executor(), "conv2d_data_gradient", count, device::Sum<DX>{}, to, static_cast<const DX*>(to), more);
-      }
-      return true;
+  template <class T>
+  static bool add_data_gradient(const Call& call, const Conv2dShape& shape, const T* dy, const T* w, T* dx) {
+    Workspace<CudaExecutor>& workspace = call.workspace;
+    if (run<T, T>(call, Pass::data_gradient, shape, dy, w, dx, scratch_of(workspace, 0), true)) return true;
+    const std::int64_t images = tile_images(workspace, shape);
+    const std::int64_t dy_image = shape.out_height() * shape.out_width() * shape.out_channels;
+    const std::int64_t dx_image = shape.height * shape.width * shape.in_channels;
+    if (images < shape.batch && !aligned(dy + images * dy_image)) return false;
+    if (!can_add_tiles<T>(call, shape)) return false;
+    float* const sums = reinterpret_cast<float*>(workspace.scratch(0, call.op, call.where));
+    for (std::int64_t first = 0; first < shape.batch; first += images) {
+      Conv2dShape tile = shape;
+      tile.batch = (std::min)(images, shape.batch - first);
+      run<T, float>(call, Pass::data_gradient, tile, dy + first * dy_image, w, sums, second_half(workspace));
+      for_each_index(workspace.executor(), static_cast<std::uint64_t>(tile.batch * dx_image),
+                     cublas::StoreSums<float, T>{sums, dx + first * dx_image, true}, call.where);
     }
+    return true;
   }
 };
 
