@@ -50,7 +50,7 @@ class Gather {
       Destination* const to = destination + first * destination_elements();
       for (std::int64_t vertical = 0; vertical < phases(); ++vertical) {
         for (std::int64_t horizontal = 0; horizontal < phases(); ++horizontal) {
-          run_phase(vertical, horizontal, count, images, to, accumulate);
+          run_phase(vertical, horizontal, count, slot, to, accumulate);
         }
       }
     });
@@ -168,42 +168,52 @@ class Gather {
     const std::int64_t first = panel * columns;
     const std::int64_t width = (std::min)(columns, to_channels_ - first);
     Sum* out = phase_panels(vertical, horizontal) + panel * rows * cols * padded_.channels * columns;
-    for (std::int64_t row = 0; row < rows; ++row) {
-      const std::int64_t ky = gradient_ ? vertical + shape_.stride * (rows - 1 - row) : row;
-      for (std::int64_t col = 0; col < cols; ++col) {
-        const std::int64_t kx = gradient_ ? horizontal + shape_.stride * (cols - 1 - col) : col;
-        for (std::int64_t channel = 0; channel < padded_.channels; ++channel, out += columns) {
-          for (std::int64_t c = 0; c < columns; ++c) {
-            if (c >= width) {
-              out[c] = Sum{0};
-            } else {
-              const std::int64_t out_channel = gradient_ ? channel : first + c;
-              const std::int64_t in_channel = gradient_ ? first + c : channel;
-              out[c] = convert<Sum>(w[((out_channel * kernel + ky) * kernel + kx) * shape_.in_channels + in_channel]);
-            }
+    if (width < columns) std::fill_n(out, rows * cols * padded_.channels * columns, Sum{0});
+    if (gradient_) {
+      for (std::int64_t row = 0; row < rows; ++row) {
+        const std::int64_t ky = vertical + shape_.stride * (rows - 1 - row);
+        for (std::int64_t col = 0; col < cols; ++col) {
+          const std::int64_t kx = horizontal + shape_.stride * (cols - 1 - col);
+          for (std::int64_t channel = 0; channel < padded_.channels; ++channel, out += columns) {
+            widen_row(w + ((channel * kernel + ky) * kernel + kx) * shape_.in_channels + first, out, width);
           }
+        }
+      }
+    } else {  // a transpose: the rows of w are contiguous, the panel wants their elements side by side
+      constexpr std::int64_t at_once = 64;
+      const std::int64_t length = kernel * kernel * shape_.in_channels;
+      for (std::int64_t k = 0; k < length; k += at_once) {
+        const std::int64_t count = (std::min)(at_once, length - k);
+        for (std::int64_t c = 0; c < width; ++c) {
+          Sum buffer[at_once];
+          widen_row(w + (first + c) * length + k, buffer, count);
+          for (std::int64_t i = 0; i < count; ++i) out[(k + i) * columns + c] = buffer[i];
         }
       }
     }
   }
 
   template <class Destination>
-  void run_phase(std::int64_t vertical, std::int64_t horizontal, std::int64_t images, const Sum* source, Destination* destination,
+  void run_phase(std::int64_t vertical, std::int64_t horizontal, std::int64_t images, std::int64_t slot, Destination* destination,
                  Accumulate accumulate) const {
     const Window window{.rows = taps(vertical), .row_stride = padded_.row(), .run = taps(horizontal) * padded_.channels};
     const std::int64_t pixels = phase_pixels(vertical, horizontal) * images;
-    const std::int64_t before = pixels_before(vertical, horizontal);
+    const std::ptrdiff_t* const from = from_ + pixels_before(vertical, horizontal);
+    const std::ptrdiff_t* const to = to_ + pixels_before(vertical, horizontal);
+    if (window.rows * window.run == 0) {  // a stride beyond the kernel: pixels that no window reads
+      if (accumulate == Accumulate::yes) return;
+      for (std::int64_t pixel = 0; pixel < pixels; ++pixel) std::fill_n(destination + to[pixel], to_channels_, convert<Destination>(0.f));
+      return;
+    }
+    const Sum* const source = images_ + slot * slot_elements();
     const Sum* panel = phase_panels(vertical, horizontal);
     for (std::int64_t p = 0; p < panels_; ++p, panel += window.rows * window.run * columns) {
-      const std::int64_t first = p * columns;
-      const std::int64_t width = (std::min)(columns, to_channels_ - first);
+      const std::int64_t width = (std::min)(columns, to_channels_ - p * columns);
       for_each_tile(pixels, [&](std::int64_t pixel, auto rows) {
         constexpr std::int64_t count = decltype(rows)::value;
         alignas(64) Sum tile[count * columns];
-        window_tile<count>(source, from_ + before + pixel, window, panel, tile);
-        for (std::int64_t r = 0; r < count; ++r) {
-          store_row(tile + r * columns, destination + to_[before + pixel + r] + first, width, accumulate);
-        }
+        window_tile<count>(source, from + pixel, window, panel, tile);
+        store_tile<count>(tile, destination + p * columns, to + pixel, width, accumulate);
       });
     }
   }

@@ -34,9 +34,9 @@ struct Padded {
 };
 
 /// Images taken together: enough pixels to make use of weights once loaded, few enough to stay in the cache.
-inline std::int64_t images_at_once(std::int64_t batch, std::int64_t pixels, std::int64_t image_bytes) {
+inline std::int64_t images_at_once(std::int64_t batch, std::int64_t pixels, std::int64_t image_bytes,
+                                   std::int64_t cache_bytes = 256 * 1024) {
   constexpr std::int64_t enough_pixels = 192;
-  constexpr std::int64_t cache_bytes = 256 * 1024;
   const std::int64_t wanted = (enough_pixels + pixels - 1) / pixels;
   return std::clamp<std::int64_t>((std::min)(wanted, cache_bytes / (std::max<std::int64_t>)(image_bytes, 1)), 1, (std::max<std::int64_t>)(batch, 1));
 }

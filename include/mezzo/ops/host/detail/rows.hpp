@@ -23,13 +23,15 @@ MEZZO_AVX2 inline void widen_float16(const float16* from, float* to, std::int64_
   for (; i < count; ++i) to[i] = convert<float>(from[i]);
 }
 
-MEZZO_AVX2 inline void narrow_float16(const float* from, float16* to, std::int64_t count) {
+MEZZO_AVX2 inline void narrow_eight(const float* from, float16* to) {
   using Eight [[gnu::vector_size(32), gnu::aligned(4), gnu::may_alias]] = float;
   using Halves [[gnu::vector_size(16), gnu::aligned(2), gnu::may_alias]] = short;
+  asm("vcvtps2ph $0, %1, %0" : "=m"(*reinterpret_cast<Halves*>(to)) : "x"(*reinterpret_cast<const Eight*>(from)));
+}
+
+MEZZO_AVX2 inline void narrow_float16(const float* from, float16* to, std::int64_t count) {
   std::int64_t i = 0;
-  for (; i + 8 <= count; i += 8) {
-    asm("vcvtps2ph $0, %1, %0" : "=m"(*reinterpret_cast<Halves*>(to + i)) : "x"(*reinterpret_cast<const Eight*>(from + i)));
-  }
+  for (; i + 8 <= count; i += 8) narrow_eight(from + i, to + i);
   for (; i < count; ++i) to[i] = convert<float16>(from[i]);
 }
 #endif

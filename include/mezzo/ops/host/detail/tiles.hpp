@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <mezzo/ops/accumulate.hpp>
+#include <mezzo/ops/host/detail/rows.hpp>
 #include <mezzo/ops/host/detail/simd.hpp>
 
 namespace mezzo::detail::host {
@@ -125,6 +127,37 @@ void outer_tile(const T* a, const std::ptrdiff_t* from, const T* b, std::int64_t
   if (has_avx2()) return outer_tile_avx2<Rows>(a, from, b, b_stride, count, tile);
 #endif
   outer_tile_plain<Rows>(a, from, b, b_stride, count, tile);
+}
+
+#if MEZZO_HAS_AVX2
+
+template <std::int64_t Rows, class To>
+MEZZO_AVX2 void store_tile_avx2(const float* tile, To* base, const std::ptrdiff_t* to) {
+  for (std::int64_t r = 0; r < Rows; ++r) {
+    const float* const from = tile + r * tile_columns<float>;
+    if constexpr (stdlib::is_same_v<To, float16>) {
+      narrow_eight(from, base + to[r]);
+      narrow_eight(from + 8, base + to[r] + 8);
+    } else if constexpr (stdlib::is_same_v<To, bfloat16>) {
+      auto* const bits = reinterpret_cast<Bits16*>(base + to[r]);
+      for (std::int64_t c = 0; c < tile_columns<float>; ++c) bits[c] = encode_bfloat16(to_bits(from[c]));
+    } else {
+      for (std::int64_t c = 0; c < tile_columns<float>; ++c) base[to[r] + c] = from[c];
+    }
+  }
+}
+
+#endif
+
+/// base[to[r] + c] = tile[r][c] for the first `columns` columns, or added to what is there; rounded once.
+template <std::int64_t Rows, class T, class To>
+void store_tile(const T* tile, To* base, const std::ptrdiff_t* to, std::int64_t columns, Accumulate accumulate) {
+#if MEZZO_HAS_AVX2
+  if constexpr (stdlib::is_same_v<T, float> && !stdlib::is_same_v<To, double>) {
+    if (has_avx2() && columns == tile_columns<T> && accumulate == Accumulate::no) return store_tile_avx2<Rows>(tile, base, to);
+  }
+#endif
+  for (std::int64_t r = 0; r < Rows; ++r) store_row(tile + r * tile_columns<T>, base + to[r], columns, accumulate);
 }
 
 /// Calls `tile(first row, number of rows as a constant)` until `rows` rows are done: sixes, then fours, twos and ones.

@@ -26,12 +26,14 @@ class WeightGradient {
     run_ = shape.kernel * shape.in_channels;
     padded_run_ = (run_ + columns - 1) / columns * columns;
     const std::int64_t image = padded_.elements() + pixels_ * shape.out_channels;
-    group_ = images_at_once(shape.batch, pixels_, image * static_cast<std::int64_t>(sizeof(Sum)));
+    // Each group of images reads and writes the whole gradient: a large one is worth more images than the cache holds.
+    const std::int64_t gradient_bytes = part_elements() * static_cast<std::int64_t>(sizeof(Sum));
+    group_ = images_at_once(shape.batch, pixels_, image * static_cast<std::int64_t>(sizeof(Sum)), (std::max<std::int64_t>)(256 * 1024, gradient_bytes / 4));
 
     // Enough parts to share among threads, unless the gradients themselves are large.
     constexpr std::int64_t most_bytes = 32 * 1024 * 1024;
     const std::int64_t groups = (shape.batch + group_ - 1) / group_;
-    const std::int64_t fitting = most_bytes / (part_elements() * static_cast<std::int64_t>(sizeof(Sum)));
+    const std::int64_t fitting = most_bytes / gradient_bytes;
     parts_ = std::clamp<std::int64_t>((std::min<std::int64_t>)(groups, std::clamp<std::int64_t>(fitting, 2, 16)), 1, 16);
     slots_ = std::clamp<std::int64_t>(parts_, 1, slots);
 
@@ -96,7 +98,7 @@ class WeightGradient {
     Sum* const outputs = images + images_elements();
     widen_row(dy + first * pixels_ * shape_.out_channels, outputs, count * pixels_ * shape_.out_channels);
 
-    constexpr std::int64_t at_once = 128;  // pixels: their rows of x and dy stay in the first cache for all tiles
+    constexpr std::int64_t at_once = 192;  // pixels: their rows of x and dy stay in the first cache for all tiles
     for (std::int64_t pixel = 0; pixel < count * pixels_; pixel += at_once) {
       const std::int64_t pixels = (std::min)(at_once, count * pixels_ - pixel);
       for (std::int64_t ky = 0; ky < shape_.kernel; ++ky) {
