@@ -88,10 +88,10 @@ bool same_bytes(const std::vector<T>& a, const std::vector<T>& b) {
 /// A captured graph, ready to be replayed.
 class Graph {
  public:
-  /// Captures what `queue()` queues on `stream`.
+  /// Captures what `queue()` queues on `stream`, in the mode that forbids most.
   template <class Queue>
   Graph(cudaStream_t stream, Queue&& queue) : stream_(stream) {
-    MEZZO_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    MEZZO_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     queue();
     MEZZO_CUDA(cudaStreamEndCapture(stream, &graph_));
     MEZZO_CUDA(cudaGraphInstantiate(&instance_, graph_, 0));

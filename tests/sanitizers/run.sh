@@ -13,7 +13,7 @@ found=99  # exit code for "the tool found something"
 # The reduced set: a program and which of its cases, small enough for tools that slow kernels down a hundredfold, and
 # every kernel of the library among them.
 tests=(
-  'tests/device.steps.cuda|adamw_with_float16*,sgd_with_bfloat16*,adamw_without*,scaling_and_unscaling*'
+  'tests/device.steps.cuda|adamw_with_float16*,sgd_with_bfloat16*,sgd_without*,scaling_and_unscaling*'
   'tests/device.graph.cuda|each_replay_decides*,a_learning_rate*,the_first_thing*'
   'tests/device.launches.cuda|an_overflow_that_many*,a_joint_step*,the_default_configuration*'
   'tests/multi_tensor.cuda_runner.cuda|every_column_type*,many_launches*'
