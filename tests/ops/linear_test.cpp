@@ -24,7 +24,8 @@ void for_each_product(const LinearShape& s, Body&& body) {
 }
 
 constexpr LinearShape shapes[] = {{.batch = 64, .in_features = 64, .out_features = 10}, {.batch = 1, .in_features = 1, .out_features = 1},
-                                  {.batch = 3, .in_features = 300, .out_features = 7},  {.batch = 130, .in_features = 5, .out_features = 70}};
+                                  {.batch = 3, .in_features = 300, .out_features = 7},  {.batch = 130, .in_features = 5, .out_features = 70},
+                                  {.batch = 3, .in_features = 2, .out_features = 515}};
 
 TEST_CASE_TEMPLATE("forward_and_gradients_are_sums_rounded_once", Case, MEZZO_OPS_CASES) {
   using T = typename Case::Element;
