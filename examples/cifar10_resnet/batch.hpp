@@ -21,23 +21,29 @@ struct Crop {
 };
 
 /// The crop of one image in one epoch, as He et al. augment CIFAR-10: 4 pixels of padding, mirrored every second time.
-constexpr Crop random_crop(std::uint64_t seed, std::uint64_t epoch, std::uint32_t image) {
+MEZZO_HOST_DEVICE constexpr Crop random_crop(std::uint64_t seed, std::uint64_t epoch, std::uint32_t image) {
   const std::uint64_t bits = random_bits(seed, Purpose::crop, epoch, image);
   const std::uint32_t place = below(bits, 81);
   return {static_cast<int>(place / 9) - 4, static_cast<int>(place % 9) - 4, (bits & 1) != 0};
 }
 
-/// Fills batches. A byte b of channel c becomes (b / 255 - mean[c]) / deviation[c], computed in float and rounded once to T.
+/// What a byte of each channel becomes: (byte / 255 - mean) / deviation, computed in float and rounded once to T.
+template <class T>
+std::array<std::array<T, 256>, channels> normalised_values() {
+  constexpr std::array mean{.4914f, .4822f, .4465f}, deviation{.2470f, .2435f, .2616f};   // of the training images
+  std::array<std::array<T, 256>, channels> values;
+  for (std::size_t c = 0; c < channels; ++c)
+    for (std::size_t byte = 0; byte < 256; ++byte)
+      values[c][byte] = mezzo::convert<T>((static_cast<float>(byte) / 255.f - mean[c]) / deviation[c]);
+  return values;
+}
+
+/// Fills batches on the host.
 template <class T>
 class BatchLoader {
  public:
   /// `data` must outlive the loader.
-  explicit BatchLoader(const Dataset& data) : data_(&data) {
-    constexpr std::array mean{.4914f, .4822f, .4465f}, deviation{.2470f, .2435f, .2616f};   // of the training images
-    for (std::size_t c = 0; c < channels; ++c)
-      for (std::size_t byte = 0; byte < 256; ++byte)
-        values_[c][byte] = mezzo::convert<T>((static_cast<float>(byte) / 255.f - mean[c]) / deviation[c]);
-  }
+  explicit BatchLoader(const Dataset& data) : data_(&data), values_(normalised_values<T>()) {}
 
   /// Writes the images `chosen` with each its random crop.
   ///
@@ -84,7 +90,7 @@ class BatchLoader {
 
  private:
   const Dataset* data_;
-  std::array<std::array<T, 256>, channels> values_{};
+  std::array<std::array<T, 256>, channels> values_;
 };
 
 }  // namespace cifar10

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Compares float32, float16 and bfloat16 on the CIFAR-10 images beside this script: installs what is missing, builds the
-# training program, trains, ends with a table and a picture of the curves. No GPU and no network for data.
+# training program, trains, ends with a table and a picture of the curves. Trains on the GPU where nvidia-smi lists one and
+# nvcc is found, else on the CPU. No network for data.
 #
-#   demo.sh             minutes on 2 cores; fails when a precision does not learn or falls behind float32
+#   demo.sh             minutes on 2 cores, less on a GPU; fails when a precision does not learn or falls behind float32
 #   demo.sh --short     seconds: does everything work?
 #   demo.sh --results   the demo, and float16 without loss scaling; writes docs/results.md, results.json and the picture
 #
@@ -13,8 +14,14 @@ case "${1:-}" in --short | --results) mode=$1 && shift ;; *) mode=full ;; esac
 
 . cmake/setup.sh
 mezzo_setup example
-build=build/demo results=build/cifar10_results
-cmake -S . -B $build -G Ninja -DCMAKE_BUILD_TYPE=Release -DMEZZO_CUDA=OFF -DMEZZO_BUILD_TESTS=OFF -DMEZZO_BUILD_BENCHMARKS=OFF >/dev/null
+build=build/demo results=build/cifar10_results cuda=OFF device=()
+nvcc=${CUDACXX:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
+if [ $mode != --results ] && [ -x "$nvcc" ] && nvidia-smi -L 2>/dev/null | grep -q .; then
+  build=build/demo_cuda cuda=ON
+  [[ " $*" = *" --device"* ]] || device+=(--device cuda)
+  [[ " $*" = *" --log-every"* ]] || device+=(--log-every 1)
+fi
+cmake -S . -B $build -G Ninja -DCMAKE_BUILD_TYPE=Release -DMEZZO_CUDA=$cuda -DMEZZO_BUILD_TESTS=OFF -DMEZZO_BUILD_BENCHMARKS=OFF >/dev/null
 cmake --build $build --target cifar10_resnet
 
 # Threads that wait without spinning lose little on an idle machine and much less on a busy one.
@@ -26,7 +33,7 @@ case $mode in
   --results) runs=$runs,float16_unscaled expect=() ;;
 esac
 status=0
-$build/examples/cifar10_resnet/cifar10_resnet --compare $runs "${expect[@]}" --output $results "$@" || status=$?
+$build/examples/cifar10_resnet/cifar10_resnet "${device[@]}" --compare $runs "${expect[@]}" --output $results "$@" || status=$?
 if [ $status = 0 ] || [ $status = 6 ] || [ $status = 130 ]; then
   gnuplot -e "folder='$results'; runs='${runs//,/ }'" examples/cifar10_resnet/plot.gp
   echo "picture: $results/curves.png"

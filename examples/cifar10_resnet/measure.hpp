@@ -1,6 +1,7 @@
 #pragma once
 // What is measured beside the training itself: test accuracy, and the gradients that float16 would lose.
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -8,32 +9,27 @@
 #include <mezzo/policy/policy.hpp>
 
 #include "batch.hpp"
-#include "report.hpp"
+#include "result.hpp"
 #include "resnet.hpp"
 
 namespace cifar10 {
 
 /// Percent of the test images that the network names rightly, with its running statistics. Overwrites its activations.
-template <class Net>
-float test_accuracy(Net& net, const mezzo::AnyExecutor& executor, const Dataset& test) {
-  using Low = typename Net::Low;
-  const BatchLoader<Low> loader(test);
+///
+/// @param images how many the feed's test images are
+template <class Net, class Batches>
+float test_accuracy(Net& net, Batches& feed, const mezzo::AnyExecutor& executor, std::size_t images) {
   const auto batch = static_cast<std::size_t>(net.batch());
-  std::vector<Low> images(net.images().size());
-  std::vector<std::int32_t> labels(batch);
-  for (std::size_t first = 0; first < test.size(); first += batch) {
-    const std::size_t n = std::min(batch, test.size() - first);   // the last batch keeps older images behind its own
-    loader.load(first, n, images, labels);
-    executor.copy(net.images().data(), images.data(), images.size() * sizeof(Low));
-    executor.copy(net.labels().data(), labels.data(), labels.size() * sizeof(std::int32_t));
+  for (std::size_t first = 0; first < images; first += batch) {
+    const std::size_t n = std::min(batch, images - first);   // behind the last n there are others, which are not counted
+    feed.test(first, n, net.images(), net.labels());
     net.forward(false);
     net.evaluate(n, first == 0 ? Accumulate::no : Accumulate::yes);
-    executor.wait();
   }
   std::int32_t correct = 0;
   executor.copy(&correct, net.correct().data(), sizeof correct);
   executor.wait();
-  return 100.f * static_cast<float>(correct) / static_cast<float>(test.size());
+  return 100.f * static_cast<float>(correct) / static_cast<float>(images);
 }
 
 /// Counts gradients that are not zero in float but are in float16: as they are, and after multiplication by `scale`.

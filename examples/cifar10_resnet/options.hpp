@@ -1,18 +1,11 @@
 #pragma once
-// What the command line may say, and the program's exit codes.
+// What a run may be asked for, and the program's exit codes. command_line.hpp reads it.
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <filesystem>
-#include <iostream>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
-#include <utility>
 #include <vector>
-
-#include <CLI/CLI.hpp>
 
 namespace cifar10 {
 
@@ -23,17 +16,23 @@ enum class Exit : int {
   bad_option = 2,
   bad_data = 3,          ///< a data file is missing or damaged
   bad_output = 4,        ///< a result cannot be written
-  no_device = 5,
+  no_device = 5,         ///< --device cuda without a device or in a build for the host
   below_expectation = 6, ///< --expect-accuracy or --expect-gap was not met
   interrupted = 130      ///< Ctrl-C; the table so far was printed
 };
 
-enum class Precision { float32, float16, bfloat16, float16_unscaled };   // the last: what float16 loses without a scaler
+enum class Precision {
+  float32,
+  float16,
+  bfloat16,
+  float16_unscaled,   ///< what float16 loses without a scaler
+  tf32                ///< float32 with products of 11-bit significands, on CUDA
+};
 enum class Scaling { automatic, dynamic, none };   // automatic: dynamic for float16, none otherwise
 enum class Device { host, cuda };
 
 inline const char* name_of(Precision precision) {
-  constexpr const char* names[] = {"float32", "float16", "bfloat16", "float16_unscaled"};
+  constexpr const char* names[] = {"float32", "float16", "bfloat16", "float16_unscaled", "tf32"};
   return names[static_cast<int>(precision)];
 }
 
@@ -47,6 +46,9 @@ struct Options {
   std::uint32_t batch = 50;              // images in one forward pass
   std::uint32_t accumulate = 1;          // forward passes in one step
   std::uint32_t max_steps = 0;           // 0: no limit
+  std::uint32_t warmup_steps = 0;        // at the start, left out of images/s
+  std::uint32_t log_every = 0;           // steps from one row of the curves to the next; 0: 1 on the host, 50 on CUDA
+  bool graph = true;                     // CUDA: replay a recording of the step
   float learning_rate = .1f;             // at the first step; then a half cosine down to 0
   float momentum = .9f;                  // in [0, 1)
   float weight_decay = 5e-4f;            // not applied to batch norm and biases
@@ -65,122 +67,6 @@ class OptionError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
-
-namespace detail {
-
-/// A check that words every refusal alike: "--batch: must be a whole number from 1 to 65536, got 0".
-template <class T>
-CLI::Validator rule(const char* text, bool (*holds)(T)) {
-  return CLI::Validator(
-      [=](std::string& given) -> std::string {
-        T value{};
-        const bool whole = std::is_floating_point_v<T> || given.find_first_not_of("0123456789") == std::string::npos;
-        if (whole && CLI::detail::lexical_cast(given, value) && holds(value)) return {};
-        return std::string("must be ") + text + ", got " + given;
-      },
-      "");
-}
-
-template <class Enum>
-CLI::Validator one_of(const char* text, std::vector<std::pair<std::string, Enum>> names) {
-  return CLI::Validator(
-      [=](std::string& given) -> std::string {
-        for (const auto& [name, value] : names)
-          if (name == given) {
-            given = std::to_string(static_cast<int>(value));   // CLI11 reads an enum from its number
-            return {};
-          }
-        return std::string("must be ") + text + ", got " + given;
-      },
-      "");
-}
-
-}  // namespace detail
-
-/// Reads the command line. Prints help and returns false when the user asked for it.
-/// @throws OptionError
-inline bool parse_options(int argc, const char* const* argv, const std::filesystem::path& embedded_data, Options& options) {
-  using detail::one_of;
-  using detail::rule;
-  CLI::App app("Trains a residual network on CIFAR-10 in float32 or in mixed precision.");
-  app.get_formatter()->column_width(34);
-  app.footer(
-      "Without --data, --train or --test the 2,000 training and 1,000 test images beside the program are used.\n"
-      "MEZZO_AUTOCAST=0 in the environment turns autocast off: every precision then trains in float32.\n"
-      "Exit codes: 0 success, 1 failure, 2 bad option, 3 bad data file, 4 output cannot be written, 5 no such device,\n"
-      "6 --expect-accuracy or --expect-gap not met, 130 interrupted (the table so far is printed).");
-
-  const auto precision = one_of<Precision>(
-      "float32, float16, bfloat16 or float16_unscaled", {{"float32", Precision::float32},
-                                                         {"float16", Precision::float16},
-                                                         {"bfloat16", Precision::bfloat16},
-                                                         {"float16_unscaled", Precision::float16_unscaled}});
-  Precision single = Precision::float16;
-  std::vector<Precision> several;
-  auto* one = app.add_option("--precision", single, "float32, float16 (default), bfloat16 or float16_unscaled, without loss scaling")->transform(precision);
-  auto* many = app.add_option("--compare", several, "train each, from one seed: float32,float16,bfloat16")
-                   ->delimiter(',')->transform(precision)->excludes(one);
-  app.add_option("--scaling", options.scaling, "loss scaling: auto (dynamic for float16), dynamic or none")
-      ->transform(one_of<Scaling>("auto, dynamic or none",
-                                  {{"auto", Scaling::automatic}, {"dynamic", Scaling::dynamic}, {"none", Scaling::none}}));
-  app.add_option("--device", options.device, "host (default) or cuda")
-      ->transform(one_of<Device>("host or cuda", {{"host", Device::host}, {"cuda", Device::cuda}}));
-  app.add_option("--depth", options.depth, "layers: 8 (default) and 20 with 16 to 64 channels, 18 with 64 to 512")
-      ->check(rule<int>("8, 18 or 20", [](int v) { return v == 8 || v == 18 || v == 20; }));
-
-  const auto count = rule<std::uint32_t>("a whole number from 1 to 65536", [](std::uint32_t v) { return v >= 1 && v <= 65536; });
-  app.add_option("--epochs", options.epochs, "passes over the training images")->check(count)->capture_default_str();
-  app.add_option("--batch", options.batch, "images in one forward pass")->check(count)->capture_default_str();
-  app.add_option("--accumulate", options.accumulate, "forward and backward passes in one step")->check(count)->capture_default_str();
-  app.add_option("--max-steps", options.max_steps, "stop after so many steps")->check(count);
-  const auto not_negative = rule<float>("a finite number, at least 0", [](float v) { return std::isfinite(v) && v >= 0.f; });
-  app.add_option("--lr", options.learning_rate, "learning rate of the first step; a half cosine takes it to 0")
-      ->check(not_negative)->capture_default_str();
-  app.add_option("--momentum", options.momentum, "of SGD, in [0, 1)")
-      ->check(rule<float>("in [0, 1)", [](float v) { return v >= 0.f && v < 1.f; }))->capture_default_str();
-  app.add_option("--weight-decay", options.weight_decay, "of convolutions and the classifier's weights")
-      ->check(not_negative)->capture_default_str();
-  app.add_option("--clip", options.clip, "clip the gradient's global norm to this; 0: do not")->check(not_negative);
-  app.add_option("--seed", options.seed, "of weights, image order and augmentation")
-      ->check(rule<std::uint64_t>("a whole number below 2^64", [](std::uint64_t) { return true; }))->capture_default_str();
-  app.add_flag("!--no-augment", options.augment, "train on the images as they are");
-
-  std::filesystem::path folder;
-  auto* train = app.add_option("--train", options.train_files, "training files in CIFAR-10's binary layout");
-  auto* test = app.add_option("--test", options.test_files, "test files");
-  app.add_option("--data", folder, "folder of data_batch_1.bin to data_batch_5.bin and test_batch.bin")->excludes(train)->excludes(test);
-  app.add_flag("--verify", options.verify, "compare every data file with its published SHA-1");
-  app.add_option("--output", options.output, "folder for the curves (CSV), the table and results.json")->capture_default_str();
-
-  const auto percent = rule<float>("a percentage from 0 to 100", [](float v) { return v >= 0.f && v <= 100.f; });
-  app.add_option("--expect-accuracy", options.expected_accuracy, "fail when a run's test accuracy (%) is below this")->check(percent);
-  app.add_option("--expect-gap", options.expected_gap, "fail when a run is more points than this from float32")->check(percent);
-
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    std::cout << app.help();
-    return false;
-  } catch (const CLI::ParseError& error) {
-    std::string text = error.what();
-    std::ranges::replace(text, '\n', ' ');
-    throw OptionError(text);
-  }
-
-  options.compare = many->count() > 0;
-  options.precisions = options.compare ? several : std::vector{single};
-  for (std::size_t i = 0; i < options.precisions.size(); ++i)
-    for (std::size_t j = 0; j < i; ++j)
-      if (options.precisions[i] == options.precisions[j])
-        throw OptionError(std::string("--compare: each precision at most once, got ") + name_of(options.precisions[i]) + " twice");
-  if (!folder.empty()) {
-    for (int i = 1; i <= 5; ++i) options.train_files.push_back(folder / ("data_batch_" + std::to_string(i) + ".bin"));
-    options.test_files.push_back(folder / "test_batch.bin");
-  }
-  if (options.train_files.empty()) options.train_files.push_back(embedded_data / "train_sample2000.bin");
-  if (options.test_files.empty()) options.test_files.push_back(embedded_data / "test_first1000.bin");
-  return true;
-}
 
 /// Refuses a batch that the training images cannot fill. @throws OptionError
 inline void check_batch(const Options& options, std::size_t training_images) {

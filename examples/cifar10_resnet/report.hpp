@@ -1,136 +1,17 @@
 #pragma once
-// What a run leaves behind: a progress line, a CSV of its curves, its column in the table, its part of results.json.
+// What is told of all runs: the table, and each one's part of results.json.
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <chrono>
-#include <cmath>
 #include <cstdint>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <optional>
-#include <stdexcept>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
-#include <unistd.h>
-
 #include <nlohmann/json.hpp>
 
-#include "memory.hpp"
+#include "result.hpp"
 
 namespace cifar10 {
-
-/// A result cannot be written. `what()` is one line: the path, then why.
-class OutputError : public std::runtime_error {
- public:
-  OutputError(const std::filesystem::path& path, const std::string& why) : std::runtime_error(path.string() + ": " + why) {}
-};
-
-/// One row of the curves.
-struct Step {
-  std::uint32_t step = 0, epoch = 0;      // from 1
-  float loss = 0.f;                       // mean over the step's images, unscaled
-  float train_accuracy = 0.f;             // percent of the step's images
-  float learning_rate = 0.f;
-  float scale = 1.f;
-  std::uint64_t skipped = 0;              // steps so far
-  double images_per_second = 0.;          // since the start, training alone
-  std::optional<float> test_accuracy;     // percent; at the end of an epoch
-};
-
-/// Share of the gradients that are not zero in float32 but become zero in float16, in percent.
-struct Flushed {
-  double without_scale = 0., with_scale = 0.;
-  float scale = 1.f;                      // the one that with_scale used
-};
-
-/// One run's column of the table.
-struct Result {
-  std::string name;
-  bool complete = false;                  // false: interrupted
-  std::uint32_t steps = 0;
-  std::uint64_t skipped = 0;
-  double images_per_second = 0., seconds = 0.;
-  float final_scale = 1.f, loss = 0.f;
-  std::optional<float> test_accuracy;     // percent
-  std::optional<Flushed> flushed;
-  Bytes bytes;
-};
-
-/// All files of one invocation. Construction proves that each can be written, before anything is computed or overwritten.
-class Output {
- public:
-  /// @throws OutputError
-  Output(std::filesystem::path folder, const std::vector<std::string>& runs) : folder_(std::move(folder)) {
-    std::error_code error;
-    std::filesystem::create_directories(folder_, error);
-    if (error) throw OutputError(folder_, "must be a folder that can be made: " + error.message());
-    std::vector<std::string> names{"table.md", "results.json"};
-    for (const auto& run : runs) names.push_back(run + ".csv");
-    for (const auto& name : names) {
-      errno = 0;
-      if (!std::ofstream(folder_ / name, std::ios::app))       // creates, does not overwrite
-        throw OutputError(folder_ / name, std::string("cannot be written: ") + std::generic_category().message(errno));
-    }
-  }
-
-  /// Starts the curves of `run` afresh. @throws OutputError
-  void start(const std::string& run) {
-    csv_path_ = folder_ / (run + ".csv");
-    csv_ = std::ofstream(csv_path_);
-    csv_ << "step,epoch,loss,train_accuracy,learning_rate,scale,skipped,images_per_second,test_accuracy\n";
-    csv_.flush();
-    check(csv_, csv_path_);
-  }
-
-  /// Adds a row, on disk when this returns. @throws OutputError when the disk is full
-  void add(const Step& s) {
-    std::array<char, 200> row{};
-    std::snprintf(row.data(), row.size(), "%u,%u,%.6g,%.2f,%.6g,%.9g,%llu,%.1f,", s.step, s.epoch, static_cast<double>(s.loss),
-                  static_cast<double>(s.train_accuracy), static_cast<double>(s.learning_rate), static_cast<double>(s.scale),
-                  static_cast<unsigned long long>(s.skipped), s.images_per_second);
-    csv_ << row.data();
-    if (s.test_accuracy) csv_ << *s.test_accuracy;
-    csv_ << '\n';
-    csv_.flush();
-    check(csv_, csv_path_);
-  }
-
-  /// Replaces a whole file: under another name first, so that a full disk leaves the old one. @throws OutputError
-  void write(const std::string& name, const std::string& text) const {
-    const auto path = folder_ / name, temporary = folder_ / (name + ".new");
-    std::ofstream file(temporary);
-    file << text;
-    file.close();
-    check(file, path);
-    std::error_code error;
-    std::filesystem::rename(temporary, path, error);
-    if (error) throw OutputError(path, "cannot be written: " + error.message());
-  }
-
-  const std::filesystem::path& folder() const noexcept { return folder_; }
-
- private:
-  static void check(const std::ofstream& file, const std::filesystem::path& path) {
-    if (!file) throw OutputError(path, std::string("cannot be written: ") + std::generic_category().message(errno));
-  }
-
-  std::filesystem::path folder_, csv_path_;
-  std::ofstream csv_;
-};
-
-/// `text` formatted as by printf.
-template <class... Parts>
-std::string format(const char* pattern, Parts... parts) {
-  std::array<char, 256> text{};
-  std::snprintf(text.data(), text.size(), pattern, parts...);
-  return text.data();
-}
 
 /// 1234567 as "1,234,567".
 inline std::string grouped(std::uint64_t value) {
@@ -142,34 +23,6 @@ inline std::string grouped(std::uint64_t value) {
   }
   return text;
 }
-
-/// Rewrites one line on a terminal; elsewhere prints a line whenever an epoch ends.
-class Progress {
- public:
-  Progress(std::string run, std::uint32_t epochs, std::uint32_t steps)
-      : run_(std::move(run)), epochs_(epochs), steps_(steps), terminal_(::isatty(STDOUT_FILENO) == 1) {}
-
-  void show(const Step& s, double seconds) {
-    if (!terminal_ && !s.test_accuracy) return;
-    const auto now = Clock::now();
-    if (terminal_ && !s.test_accuracy && now - shown_ < std::chrono::milliseconds(200)) return;
-    shown_ = now;
-    const auto left = static_cast<unsigned>(std::lround(seconds / s.step * (steps_ - s.step)));
-    std::string line = format("%-9s epoch %2u/%u  step %u/%u  %6.1f images/s  loss %.3f  scale %-6g skipped %llu  left %u:%02u",
-                              run_.c_str(), s.epoch, epochs_, s.step, steps_, s.images_per_second, static_cast<double>(s.loss),
-                              static_cast<double>(s.scale), static_cast<unsigned long long>(s.skipped), left / 60, left % 60);
-    if (s.test_accuracy) line += format("  test %.1f %%", static_cast<double>(*s.test_accuracy));
-    std::printf(terminal_ ? "\r%s\033[K%s" : "%s%s", line.c_str(), s.test_accuracy || !terminal_ ? "\n" : "");
-    std::fflush(stdout);
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  std::string run_;
-  std::uint32_t epochs_, steps_;
-  bool terminal_;
-  Clock::time_point shown_{};
-};
 
 /// One column a run, ratios to the float32 run where there is one. Markdown, aligned to be read as it is.
 inline std::string table(const std::vector<Result>& results) {
@@ -194,6 +47,18 @@ inline std::string table(const std::vector<Result>& results) {
       return with_ratio(r, grouped(r.bytes[use]), static_cast<double>(r.bytes[use]),
                         base ? static_cast<double>(base->bytes[use]) : 0.);
     });
+  if (std::ranges::any_of(results, [](const Result& r) { return r.device.has_value(); })) {
+    const auto device_row = [&](const std::string& name, std::uint64_t DeviceMemory::*bytes) {
+      row(name, [&](const Result& r) -> std::string {
+        if (!r.device) return "-";
+        const auto reference = base && base->device ? static_cast<double>((*base->device).*bytes) : 0.;
+        return with_ratio(r, grouped((*r.device).*bytes), static_cast<double>((*r.device).*bytes), reference);
+      });
+    };
+    device_row("bytes of the data set", &DeviceMemory::data_set);
+    device_row("peak bytes in training", &DeviceMemory::peak);
+    device_row("bytes taken from the device", &DeviceMemory::process);
+  }
   row("test accuracy, %", [&](const Result& r) -> std::string {
     if (!r.test_accuracy) return "-";
     const auto text = format("%.1f", static_cast<double>(*r.test_accuracy));
@@ -244,6 +109,8 @@ inline nlohmann::ordered_json to_json(const Result& r) {
     std::ranges::replace(key, ' ', '_');
     json["bytes"][key] = r.bytes[use];
   }
+  if (r.device)
+    json["device_bytes"] = {{"peak_in_training", r.device->peak}, {"data_set", r.device->data_set}, {"process", r.device->process}};
   if (r.flushed)
     json["gradients_lost_in_float16_percent"] = {{"without_scale", r.flushed->without_scale},
                                                  {"with_scale", r.flushed->with_scale},

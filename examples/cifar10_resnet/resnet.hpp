@@ -14,7 +14,11 @@
 #include <string>
 #include <vector>
 
+#include <mezzo/core/nvtx.hpp>
 #include <mezzo/executor/host.hpp>
+#include <mezzo/numeric/traits.hpp>
+#include <mezzo/ops/batch_norm_relu.hpp>
+#include <mezzo/ops/float32_math.hpp>
 #include <mezzo/ops/ops.hpp>
 #include <mezzo/optim/parameter.hpp>
 #include <mezzo/policy/ops.hpp>
@@ -48,6 +52,17 @@ struct Unobserved {
   void operator()(Span<T>) const {}
 };
 
+/// "conv2d float16" on the profiler's time line as long as the result lives: the op, and the type it reads.
+///
+/// @tparam Pass distinguishes the passes of an op: "conv2d by weight float16".
+enum class Pass { forward, backward, by_input, by_weight };
+template <class Op, class T, Pass Direction = Pass::forward>
+mezzo::NvtxRange profiled() {
+  static constexpr const char* passes[] = {" ", " backward ", " by input ", " by weight "};
+  static const std::string name = std::string(Op::name) + passes[static_cast<int>(Direction)] + mezzo::element_traits<T>::name;
+  return mezzo::NvtxRange(name.c_str());
+}
+
 /// The type of weights and activations under a policy: float16 under Autocast<float16>, `Wide` when autocast is off.
 template <class Policy, class Wide = float>
 using low_t = mezzo::argument_type_t<Policy, op::conv2d, Wide>;
@@ -62,14 +77,18 @@ class ResNet {
   using Low = low_t<Policy, Wide>;
   using Parameter = mezzo::BasicParameter<Low>;
 
-  /// @param storage owns and counts the memory; must outlive the network. @throws mezzo::OutOfMemory
-  ResNet(const Where& executor, Storage& storage, const Architecture& shape, std::size_t batch)
-      : storage_(storage), batch_(static_cast<std::int64_t>(batch)), workspace_(executor, 0) {
-    images_ = storage.take<Low>(Use::activations, batch * image_bytes);
+  /// @param storage        owns and counts the memory; must outlive the network.
+  /// @param image_channels what an image has in memory, at least 3; those from the fourth on must be zeros. 8 make 16-bit
+  ///                       pixels that tensor cores can load.
+  /// @param math           of float32 products. @throws mezzo::OutOfMemory
+  ResNet(const Where& executor, Storage& storage, const Architecture& shape, std::size_t batch,
+         std::int64_t image_channels = channels, mezzo::Float32Math math = mezzo::Float32Math::ieee)
+      : storage_(storage), batch_(static_cast<std::int64_t>(batch)), image_channels_(image_channels), workspace_(executor, 0) {
+    images_ = storage.take<Low>(Use::activations, batch * side * side * static_cast<std::size_t>(image_channels));
     labels_ = storage.take<std::int32_t>(Use::activations, batch);
 
-    std::int64_t height = side, in = channels;
-    stem_ = add_convolution("stem", height, in, shape.channels[0], 3, 1);
+    std::int64_t height = side, in = image_channels;
+    stem_ = add_convolution("stem", height, in, shape.channels[0], 3, 1, channels);
     stem_out_ = storage.take<Low>(Use::activations, stem_.convolved.size());
     in = shape.channels[0];
     for (std::size_t stage = 0; stage < shape.channels.size(); ++stage)
@@ -103,12 +122,13 @@ class ResNet {
     for (auto& buffer : buffers_) buffer = storage.take<Low>(Use::activation_gradients, largest_);
 
     workspace_ = mezzo::Workspace<Where>(executor, storage.take<std::byte>(Use::workspace, workspace_bytes(executor)));
+    mezzo::set_float32_math(workspace_, math);
     prepare();
   }
   ResNet(const ResNet&) = delete;   // two networks would share one memory
   ResNet& operator=(const ResNet&) = delete;
 
-  Span<Low> images() const { return images_; }             // [N, 32, 32, 3]
+  Span<Low> images() const { return images_; }             // [N, 32, 32, image_channels]
   Span<std::int32_t> labels() const { return labels_; }    // [N]
   Span<Low> logits() const { return logits_; }             // [N, 10]
   Span<Wide> loss() const { return loss_; }                // [1] of the passes since the last that did not accumulate
@@ -118,35 +138,44 @@ class ResNet {
   /// Convolutions and the classifier's weights are in group 0; batch norm and bias, which do not decay, in group 1.
   const std::vector<Parameter>& parameters() const { return parameters_; }
 
-  /// First values of parameter i: weights uniform in +-bound (He et al., 2015), the others constant.
+  /// First values of parameter i: weights uniform in +-bound (He et al., 2015), the others constant. The same for any number
+  /// of image_channels: weights of those beyond the third are zero, and stay so.
   std::vector<Wide> initial_values(std::size_t i, std::uint64_t seed) const {
     const auto& [constant, bound] = initial_[i];
     std::vector<Wide> values(parameters_[i].model.size(), constant);
-    if (bound > 0.f)
-      for (std::size_t j = 0; j < values.size(); ++j) values[j] = bound * symmetric(random_bits(seed, Purpose::weights, i, j));
+    if (bound == 0.f) return values;
+    const auto stored = static_cast<std::size_t>(i == 0 ? image_channels_ : 1), used = i == 0 ? channels : 1;
+    for (std::size_t j = 0; j < values.size(); ++j) {
+      const std::size_t channel = j % stored, draw = j / stored * used + channel;
+      values[j] = channel < used ? bound * symmetric(random_bits(seed, Purpose::weights, i, draw)) : 0.f;
+    }
     return values;
   }
 
   /// Logits of the images. Training normalises with the batch's own statistics and keeps what `backward` needs.
   void forward(bool training) {
-    convolve_and_normalise(stem_, images_, stem_out_, training);             // [N, 32, 32, C]
-    mezzo::relu<Policy>(workspace_, stem_out_, stem_out_);
+    convolve(stem_, images_);                                                // [N, 32, 32, C]
+    normalise_relu(stem_, stem_out_, training);
     Span<Low> x = stem_out_;
     for (const Block& block : blocks_) {
-      convolve_and_normalise(block.first, x, block.middle, training);        // [N, h, w, c]
-      mezzo::relu<Policy>(workspace_, block.middle, block.middle);
-      convolve_and_normalise(block.second, block.middle, block.out, training);
+      Span<const Low> shortcut = x;                                          // [N, h, w, c]
       if (block.shortcut) {
-        const Span<Low> shortcut = buffers_[0].first(block.out.size());      // free until backward
-        convolve_and_normalise(*block.shortcut, x, shortcut, training);
-        mezzo::add<Policy>(workspace_, block.out, shortcut, block.out);
-      } else {
-        mezzo::add<Policy>(workspace_, block.out, x, block.out);
+        const Span<Low> projected = buffers_[0].first(block.out.size());     // free until backward
+        convolve(*block.shortcut, x);
+        normalise(*block.shortcut, projected, training);
+        shortcut = projected;
       }
-      mezzo::relu<Policy>(workspace_, block.out, block.out);
+      convolve(block.first, x);
+      normalise_relu(block.first, block.middle, training);
+      convolve(block.second, block.middle);
+      normalise_add_relu(block.second, shortcut, block.out, training);
       x = block.out;
     }
-    mezzo::global_avg_pool2d<Policy>(workspace_, last_, x, pooled_);         // [N, C]
+    {
+      const auto range = profiled<op::adaptive_avg_pool2d, Low>();
+      mezzo::global_avg_pool2d<Policy>(workspace_, last_, x, pooled_);       // [N, C]
+    }
+    const auto range = profiled<op::linear, Low>();
     mezzo::linear<Policy>(workspace_, classifier_, pooled_, weight_.model, bias_.model, logits_);   // [N, 10]
   }
 
@@ -156,6 +185,7 @@ class ResNet {
   /// @param mean_over images that the mean is taken over: those of all passes whose gradients add up
   template <class Scale>
   void compute_loss(const Scale& scale, std::int64_t mean_over, Accumulate accumulate = Accumulate::no) {
+    const auto range = profiled<op::cross_entropy, Low>();
     mezzo::softmax_cross_entropy<Policy>(workspace_, {.batch = batch_, .classes = classes, .mean_over = mean_over}, logits_,
                                          labels_, scale, {loss_, correct_}, logits_gradient_, accumulate);
   }
@@ -169,47 +199,81 @@ class ResNet {
   /// From the logits' gradient to the gradient of every parameter.
   ///
   /// @param accumulate yes: added to the parameters' gradients of the passes before
-  /// @param observe    called with every gradient of an activation or a weight as soon as it is complete
+  /// @param observe    called with the gradient by every convolution's result and weights, by every ReLU's result and by
+  ///                   every block's input, as it leaves the convolution behind it, as soon as it is complete
   template <class Observer = Unobserved>
   void backward(Accumulate accumulate = Accumulate::no, const Observer& observe = {}) {
-    mezzo::linear_weight_gradient<Policy>(workspace_, classifier_, pooled_, logits_gradient_, weight_.gradient, accumulate);
-    mezzo::linear_bias_gradient<Policy>(workspace_, classifier_, logits_gradient_, bias_.gradient, accumulate);
-    mezzo::linear_data_gradient<Policy>(workspace_, classifier_, logits_gradient_, weight_.model, pooled_gradient_);
+    {
+      const auto range = profiled<op::linear, Low, Pass::backward>();
+      mezzo::linear_weight_gradient<Policy>(workspace_, classifier_, pooled_, logits_gradient_, weight_.gradient, accumulate);
+      mezzo::linear_bias_gradient<Policy>(workspace_, classifier_, logits_gradient_, bias_.gradient, accumulate);
+      mezzo::linear_data_gradient<Policy>(workspace_, classifier_, logits_gradient_, weight_.model, pooled_gradient_);
+    }
     observe(logits_gradient_), observe(weight_.gradient), observe(pooled_gradient_);
 
-    // Three buffers: the gradient that arrives at a layer, the one that leaves it, and one between.
-    Span<Low> arriving = buffers_[0].first(blocks_.back().out.size());
-    Span<Low> leaving = buffers_[1];
-    const Span<Low> between = buffers_[2];
-    mezzo::global_avg_pool2d_backward<Policy>(workspace_, last_, pooled_gradient_, arriving);
-
+    // Three buffers. Into a block comes the gradient by its output, in two summands (x goes two ways from there): the way
+    // through the convolutions and, but for the last block, the shortcut. Out goes the same for the block before.
+    Span<Low> dy = buffers_[0].first(blocks_.back().out.size()), more;
+    Span<Low> free[2] = {buffers_[1], buffers_[2]};
+    {
+      const auto range = profiled<op::adaptive_avg_pool2d, Low, Pass::backward>();
+      mezzo::global_avg_pool2d_backward<Policy>(workspace_, last_, pooled_gradient_, dy);
+    }
     for (std::size_t i = blocks_.size(); i-- > 0;) {
       const Block& block = blocks_[i];
       const Span<Low> x = i > 0 ? blocks_[i - 1].out : stem_out_;
-      const Span<Low> middle = leaving.first(block.middle.size()), dx = leaving.first(x.size());
-      mezzo::relu_backward<Policy>(workspace_, block.out, arriving, arriving);
-      observe(arriving);
-
-      const Span<Low> second = backward(block.second, block.middle, arriving, between, accumulate, observe);
-      gradient_by_input(block.second, second, middle);
-      mezzo::relu_backward<Policy>(workspace_, block.middle, middle, middle);
-      observe(middle);
-      const Span<Low> first = backward(block.first, x, middle, between, accumulate, observe);
-      gradient_by_input(block.first, first, dx);
-
-      if (block.shortcut) {                                                  // the other way to x; both gradients add up
-        const Span<Low> shortcut = backward(*block.shortcut, x, arriving, between, accumulate, observe);
-        gradient_by_input(*block.shortcut, shortcut, dx, Accumulate::yes);
-      } else {
-        mezzo::add<Policy>(workspace_, dx, arriving, dx);
+      const Span<Low> second = free[0].first(dy.size());                     // gradient by what block.second convolved
+      {
+        const auto range = profiled<op::batch_norm, Low, Pass::backward>();
+        mezzo::batch_norm_add_relu_backward<Policy>(workspace_, block.second.out_shape, block.second.convolved, block.out, dy, more,
+                                                    block.second.parameters(), block.second.saved(), second, dy,
+                                                    block.second.gradients(), accumulate);
       }
+      const Span<Low> by_shortcut = dy;                                      // past the ReLU; complete
+      observe(by_shortcut);
+      gradient_by_weight(block.second, block.middle, second, accumulate, observe);
+
+      // With two summands that came in, the third buffer was taken by the second of them, which is used up.
+      const Span<Low> spare = more.empty() ? free[1] : whole(more);
+      const Span<Low> middle = spare.first(block.middle.size());
+      gradient_by_input(block.second, second, middle);
+      observe(middle);
+      {
+        const auto range = profiled<op::batch_norm, Low, Pass::backward>();
+        mezzo::batch_norm_relu_backward<Policy>(workspace_, block.first.out_shape, block.first.convolved, block.middle, middle,
+                                                block.first.parameters(), block.first.saved(), middle, block.first.gradients(),
+                                                accumulate);
+      }
+      gradient_by_weight(block.first, x, middle, accumulate, observe);
+      const Span<Low> dx = whole(second).first(x.size());
+      gradient_by_input(block.first, middle, dx);
       observe(dx);
-      leaving = {arriving.data(), largest_};
-      arriving = dx;
+
+      if (block.shortcut) {                                                  // the other way to x
+        const Span<Low> projected = whole(middle).first(by_shortcut.size());
+        const ConvolutionNorm& layer = *block.shortcut;
+        {
+          const auto range = profiled<op::batch_norm, Low, Pass::backward>();
+          mezzo::batch_norm_backward<Policy>(workspace_, layer.out_shape, layer.convolved, by_shortcut, layer.parameters(),
+                                             layer.saved(), projected, layer.gradients(), accumulate);
+        }
+        gradient_by_weight(layer, x, projected, accumulate, observe);
+        more = whole(by_shortcut).first(x.size());
+        gradient_by_input(layer, projected, more);
+      } else {
+        more = by_shortcut;
+      }
+      dy = dx;
+      free[0] = whole(middle);
     }
 
-    mezzo::relu_backward<Policy>(workspace_, stem_out_, arriving, arriving);
-    backward(stem_, images_, arriving, between, accumulate, observe);        // nobody needs the gradient by the images
+    mezzo::add<Policy>(workspace_, dy, more, dy);
+    {
+      const auto range = profiled<op::batch_norm, Low, Pass::backward>();
+      mezzo::batch_norm_relu_backward<Policy>(workspace_, stem_.out_shape, stem_.convolved, stem_out_, dy, stem_.parameters(),
+                                              stem_.saved(), dy, stem_.gradients(), accumulate);
+    }
+    gradient_by_weight(stem_, images_, dy, accumulate, observe);             // nobody needs the gradient by the images
   }
 
  private:
@@ -225,6 +289,12 @@ class ResNet {
     Weights<Wide, Wide> gamma, beta;                       // [out] and all below
     Span<Wide> running_mean, running_variance, mean, inverse_deviation;
     Span<Low> convolved;                                   // [N, h, w, out] what batch norm reads, in both directions
+
+    mezzo::BatchNormWeights<Wide> parameters() const { return {gamma.model, beta.model}; }
+    mezzo::BatchNormSaved<Wide> to_save() const { return {mean, inverse_deviation}; }
+    mezzo::BatchNormSaved<const Wide> saved() const { return {mean, inverse_deviation}; }
+    mezzo::BatchNormGradients<Wide> gradients() const { return {gamma.gradient, beta.gradient}; }
+    mezzo::BatchNormRunning<Wide> running() const { return {running_mean, running_variance}; }
   };
   struct Block {
     ConvolutionNorm first, second;
@@ -232,42 +302,62 @@ class ResNet {
     Span<Low> middle, out;                                 // after the first ReLU, after the second
   };
 
-  void convolve_and_normalise(const ConvolutionNorm& layer, Span<const Low> x, Span<Low> y, bool training) {
+  void convolve(const ConvolutionNorm& layer, Span<const Low> x) {
+    const auto range = profiled<op::conv2d, Low>();
     mezzo::conv2d<Policy>(workspace_, layer.shape, x, layer.weight.model, layer.convolved);
+  }
+  void normalise(const ConvolutionNorm& layer, Span<Low> y, bool training) {
+    const auto range = profiled<op::batch_norm, Low>();
     if (training)
-      mezzo::batch_norm<Policy>(workspace_, layer.out_shape, layer.convolved, {layer.gamma.model, layer.beta.model},
-                                {layer.running_mean, layer.running_variance}, {layer.mean, layer.inverse_deviation}, y);
+      mezzo::batch_norm<Policy>(workspace_, layer.out_shape, layer.convolved, layer.parameters(), layer.running(), layer.to_save(), y);
     else
-      mezzo::batch_norm_inference<Policy>(workspace_, layer.out_shape, layer.convolved, {layer.gamma.model, layer.beta.model},
+      mezzo::batch_norm_inference<Policy>(workspace_, layer.out_shape, layer.convolved, layer.parameters(),
                                           {layer.running_mean, layer.running_variance}, y);
   }
+  void normalise_relu(const ConvolutionNorm& layer, Span<Low> y, bool training) {
+    const auto range = profiled<op::batch_norm, Low>();
+    if (training)
+      mezzo::batch_norm_relu<Policy>(workspace_, layer.out_shape, layer.convolved, layer.parameters(), layer.running(),
+                                     layer.to_save(), y);
+    else
+      mezzo::batch_norm_relu_inference<Policy>(workspace_, layer.out_shape, layer.convolved, layer.parameters(),
+                                               {layer.running_mean, layer.running_variance}, y);
+  }
+  void normalise_add_relu(const ConvolutionNorm& layer, Span<const Low> shortcut, Span<Low> y, bool training) {
+    const auto range = profiled<op::batch_norm, Low>();
+    if (training)
+      mezzo::batch_norm_add_relu<Policy>(workspace_, layer.out_shape, layer.convolved, shortcut, layer.parameters(),
+                                         layer.running(), layer.to_save(), y);
+    else
+      mezzo::batch_norm_add_relu_inference<Policy>(workspace_, layer.out_shape, layer.convolved, shortcut, layer.parameters(),
+                                                   {layer.running_mean, layer.running_variance}, y);
+  }
 
-  /// Gradients of a layer's parameters; returns the gradient by what its convolution put out, which it writes to `buffer`.
+  /// The weights' gradient of a convolution from `dy`, the complete gradient by its result; both are shown to `observe`.
   template <class Observer>
-  Span<Low> backward(const ConvolutionNorm& layer, Span<const Low> x, Span<Low> dy, Span<Low> buffer, Accumulate accumulate,
-                     const Observer& observe) {
-    const Span<Low> inner = buffer.first(layer.convolved.size());
-    mezzo::batch_norm_backward<Policy>(workspace_, layer.out_shape, layer.convolved, dy, {layer.gamma.model, layer.beta.model},
-                                       {layer.mean, layer.inverse_deviation}, inner, {layer.gamma.gradient, layer.beta.gradient},
-                                       accumulate);
-    mezzo::conv2d_weight_gradient<Policy>(workspace_, layer.shape, x, inner, layer.weight.gradient, accumulate);
-    observe(inner), observe(layer.weight.gradient);
-    return inner;
+  void gradient_by_weight(const ConvolutionNorm& layer, Span<const Low> x, Span<Low> dy, Accumulate accumulate,
+                          const Observer& observe) {
+    const auto range = profiled<op::conv2d, Low, Pass::by_weight>();
+    mezzo::conv2d_weight_gradient<Policy>(workspace_, layer.shape, x, dy, layer.weight.gradient, accumulate);
+    observe(dy), observe(layer.weight.gradient);
   }
-
-  void gradient_by_input(const ConvolutionNorm& layer, Span<const Low> dy, Span<Low> dx, Accumulate accumulate = Accumulate::no) {
-    mezzo::conv2d_data_gradient<Policy>(workspace_, layer.shape, dy, layer.weight.model, dx, accumulate);
+  void gradient_by_input(const ConvolutionNorm& layer, Span<const Low> dy, Span<Low> dx) {
+    const auto range = profiled<op::conv2d, Low, Pass::by_input>();
+    mezzo::conv2d_data_gradient<Policy>(workspace_, layer.shape, dy, layer.weight.model, dx);
   }
+  /// The whole of the buffer that a span begins.
+  Span<Low> whole(Span<Low> part) const { return {part.data(), largest_}; }
 
   // -- memory ----------------------------------------------------------------------------------------------------------
   ConvolutionNorm add_convolution(const std::string& name, std::int64_t height, std::int64_t in, std::int64_t out,
-                                  std::int64_t kernel, std::int64_t stride) {
+                                  std::int64_t kernel, std::int64_t stride, std::int64_t used_channels = 0) {
     ConvolutionNorm layer;
     layer.shape = {.batch = batch_, .height = height, .width = height, .in_channels = in, .out_channels = out,
                    .kernel = kernel, .stride = stride, .padding = kernel / 2};
     layer.out_shape = {.batch = batch_, .height = layer.shape.out_height(), .width = layer.shape.out_width(), .channels = out};
-    const auto n = static_cast<std::size_t>(out), fan_in = static_cast<std::size_t>(kernel * kernel * in);
-    layer.weight = add_weights(name + ".convolution", n * fan_in, std::sqrt(6.f / static_cast<float>(fan_in)));
+    const auto n = static_cast<std::size_t>(out), weights = static_cast<std::size_t>(kernel * kernel * in);
+    const auto fan_in = static_cast<float>(kernel * kernel * (used_channels != 0 ? used_channels : in));
+    layer.weight = add_weights(name + ".convolution", n * weights, std::sqrt(6.f / fan_in));
     layer.gamma = add_wide(name + ".gamma", n, 1.f);
     layer.beta = add_wide(name + ".beta", n, 0.f);
     layer.running_mean = storage_.take<Wide>(Use::weights, n);
@@ -325,7 +415,7 @@ class ResNet {
   }
 
   Storage& storage_;
-  std::int64_t batch_;
+  std::int64_t batch_, image_channels_;
   mezzo::Workspace<Where> workspace_;
   std::deque<std::string> names_;                          // a deque: parameters refer to its strings
   std::vector<Parameter> parameters_;

@@ -1,4 +1,5 @@
 #include "../../examples/cifar10_resnet/measure.hpp"
+#include "../../examples/cifar10_resnet/place.hpp"
 
 #include <doctest/doctest.h>
 
@@ -48,7 +49,8 @@ TEST_CASE("accuracy_counts_every_test_image_once_whatever_the_batch") {
     Storage storage{executor};
     Net net(executor, storage, tiny, batch);
     initialise(net);
-    accuracies.push_back(test_accuracy(net, executor, test));
+    Feed<mezzo::HostExecutor, float> feed(executor, test, test, Options{});
+    accuracies.push_back(test_accuracy(net, feed, executor, test.size()));
   }
   // One image after the other, by hand.
   Storage storage{executor};

@@ -1,4 +1,4 @@
-#include "../../examples/cifar10_resnet/options.hpp"
+#include "../../examples/cifar10_resnet/command_line.hpp"
 
 #include <doctest/doctest.h>
 
@@ -41,7 +41,7 @@ TEST_CASE("without_options_one_float16_run_on_the_embedded_images") {
 
 TEST_CASE("every_option_reaches_its_field") {
   const Options o = parse({"--compare", "bfloat16,float32", "--scaling", "none", "--device", "cuda", "--depth", "20",
-                           "--epochs", "3", "--batch", "7", "--accumulate", "2", "--max-steps", "9", "--lr", "0.25",
+                           "--epochs", "3", "--batch", "7", "--accumulate", "2", "--max-steps", "9", "--warmup-steps", "4", "--log-every", "6", "--no-graph", "--lr", "0.25",
                            "--momentum", "0.5", "--weight-decay", "0.125", "--clip", "2", "--seed", "18446744073709551615",
                            "--no-augment", "--train", "a", "b", "--test", "c", "--verify", "--output", "out",
                            "--expect-accuracy", "35", "--expect-gap", "4"});
@@ -54,6 +54,9 @@ TEST_CASE("every_option_reaches_its_field") {
   CHECK(o.batch == 7);
   CHECK(o.accumulate == 2);
   CHECK(o.max_steps == 9);
+  CHECK(o.warmup_steps == 4);
+  CHECK(o.log_every == 6);
+  CHECK(!o.graph);
   CHECK(o.learning_rate == .25f);
   CHECK(o.momentum == .5f);
   CHECK(o.weight_decay == .125f);
@@ -67,7 +70,7 @@ TEST_CASE("every_option_reaches_its_field") {
   CHECK(o.expected_accuracy == 35.f);
   CHECK(o.expected_gap == 4.f);
   // A field added to Options breaks this line until it is tested above.
-  [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, p, q, r, s, t, u, v] = o;
+  [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, p, q, r, s, t, u, v, w, x, y] = o;
 }
 
 TEST_CASE("every_precision_can_be_named") {
@@ -103,12 +106,17 @@ TEST_CASE("a_real_number_outside_its_range_is_refused_with_its_value") {
 }
 
 TEST_CASE("a_wrong_name_is_refused_with_the_right_ones") {
-  CHECK(refusal({"--precision", "half"}) == "--precision: must be float32, float16, bfloat16 or float16_unscaled, got half");
-  CHECK(refusal({"--precision", "1"}) == "--precision: must be float32, float16, bfloat16 or float16_unscaled, got 1");
-  CHECK(refusal({"--compare", "float32,tf32"}) == "--compare: must be float32, float16, bfloat16 or float16_unscaled, got tf32");
+  CHECK(refusal({"--precision", "half"}) == "--precision: must be float32, tf32, float16, bfloat16 or float16_unscaled, got half");
+  CHECK(refusal({"--precision", "1"}) == "--precision: must be float32, tf32, float16, bfloat16 or float16_unscaled, got 1");
+  CHECK(refusal({"--compare", "float32,double"}) == "--compare: must be float32, tf32, float16, bfloat16 or float16_unscaled, got double");
   CHECK(refusal({"--device", "gpu"}) == "--device: must be host or cuda, got gpu");
   CHECK(refusal({"--scaling", "on"}) == "--scaling: must be auto, dynamic or none, got on");
   CHECK(refusal({"--depth", "9"}) == "--depth: must be 8, 18 or 20, got 9");
+}
+
+TEST_CASE("tf32_is_for_cuda") {
+  CHECK(refusal({"--precision", "tf32"}) == "--precision: tf32 needs --device cuda; the host computes in float32");
+  CHECK(parse({"--precision", "tf32", "--device", "cuda"}).precisions == std::vector{Precision::tf32});
 }
 
 TEST_CASE("a_precision_compared_with_itself_is_refused") {

@@ -39,7 +39,7 @@ column() { cut -d, -f"$2" "$1" | tail -n +2; }
 echo "== bad input"
 expect 2 "batch: must be a whole number from 1 to 65536, got 0" --batch 0
 expect 2 "batch: batch times accumulate must be at most the 40 training images, got 10 \* 5" "${small[@]}" --accumulate 5
-expect 2 "must be float32, float16, bfloat16 or float16_unscaled, got half" --precision half
+expect 2 "must be float32, tf32, float16, bfloat16 or float16_unscaled, got half" --precision half
 expect 2 "no_such_option" --no_such_option
 expect 2 "got the same file" --train train.bin --test train.bin --batch 10
 expect 3 "nowhere.bin: cannot be opened: No such file or directory" --train nowhere.bin
@@ -48,7 +48,8 @@ expect 3 "cut.bin: size must be a multiple of 3073 bytes, got 122919" --train cu
 gzip -k test.bin
 expect 3 "test.bin.gz: must be in CIFAR-10's binary layout, got a gzip file" --test test.bin.gz
 expect 3 "/data_batch_1.bin: cannot be opened" --data .
-expect 5 "device: must be host" --device cuda
+expect 2 "precision: tf32 needs --device cuda" --precision tf32
+CUDA_VISIBLE_DEVICES= expect 5 "device: must be host" --device cuda
 MEZZO_AUTOCAST=perhaps expect 2 "MEZZO_AUTOCAST must be 1, true, on or yes, or 0, false, off or no, got \"perhaps\"" "${small[@]}"
 
 echo "== places that cannot be written"
@@ -64,6 +65,12 @@ mkdir full && ln -s /dev/full full/float16.csv
 "$program" "${small[@]}" --output full >stdout 2>stderr
 got=$?
 [ $got = 4 ] && grep -q "full/float16.csv: cannot be written: No space left on device" stderr || fail "full disk: $got, $(cat stderr)"
+
+rm full/float16.csv && ln -s /dev/full full/bfloat16.csv
+"$program" "${small[@]}" --compare float32,bfloat16 --output full >stdout 2>stderr
+got=$?
+[ $got = 4 ] && grep -q "^| images/s " stdout && grep -q '"name": "float32"' full/results.json ||
+  fail "a disk full in the second run: the first run's results must be told; $got, $(cat stdout stderr)"
 
 echo "== a comparison"
 succeed compared "${small[@]}" --compare float32,float16,bfloat16,float16_unscaled --seed 3
@@ -103,6 +110,10 @@ for depth in 18 20; do succeed deep "${small[@]}" --precision float16 --depth $d
 succeed verified --train "$data/train_sample2000.bin" --test "$data/test_first1000.bin" --verify --max-steps 1 --batch 10
 cp test.bin data_batch_3.bin
 expect 3 "data_batch_3.bin: SHA-1 must be 1dd00a74ab1d17a6e7d73e185b69dbf31242f295, got " --train data_batch_3.bin --batch 8 --verify
+
+succeed sparse "${small[@]}" --precision float16 --seed 3 --log-every 3 --warmup-steps 2
+[ "$(column sparse/float16.csv 1 | tr '\n' ' ')" = "2 3 4 6 8 " ] || fail "rows must stand at every third step and where warm-up and epochs end"
+diff <(column sparse/float16.csv 1-3 | tail -1) <(column again/float16.csv 1-3 | tail -1) || fail "telling less must not change the run"
 
 echo "== it learns: 40 images by heart"
 succeed learnt --train train.bin --test test.bin --batch 20 --epochs 30 --no-augment --precision float16

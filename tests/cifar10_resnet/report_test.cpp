@@ -218,7 +218,25 @@ TEST_CASE("every_field_of_a_result_stands_in_the_json") {
     CHECK(json["bytes"][key] == ++value);
   CHECK(json["bytes"].size() == all_uses.size());
   // A field added to Result breaks this line until it is tested above.
-  [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k] = result;
+  [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l] = result;
+}
+
+TEST_CASE("memory_of_a_device_stands_in_table_and_json_of_runs_on_one") {
+  Result wide = example("float32", 1000, 40.f), narrow = example("float16", 500, 39.f);
+  CHECK(!contains(table({wide, narrow}), "peak bytes"));
+  CHECK(!to_json(wide).contains("device_bytes"));
+  wide.device = DeviceMemory{.peak = 4'000'000, .data_set = 1'234'567, .process = 8'000'000};
+  narrow.device = DeviceMemory{.peak = 3'000'000, .data_set = 1'234'567, .process = 7'000'000};
+  const std::string text = table({wide, narrow});
+  CHECK(contains(text, "| bytes of the data set"));
+  CHECK(contains(text, " 1,234,567 |"));
+  CHECK(contains(text, " 3,000,000 (0.75 x) |"));
+  CHECK(contains(text, " 7,000,000 (0.875 x) |"));
+  const auto json = to_json(narrow)["device_bytes"];
+  CHECK(json["peak_in_training"] == 3'000'000);
+  CHECK(json["data_set"] == 1'234'567);
+  CHECK(json["process"] == 7'000'000);
+  [[maybe_unused]] const auto& [a, b, c] = *narrow.device;
 }
 
 TEST_CASE("numbers_are_grouped_by_thousands") {
