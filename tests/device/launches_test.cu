@@ -54,7 +54,7 @@ TEST_CASE("a_step_is_two_launches_whatever_the_number_of_parameters") {
     DynamicLossScaler<> scaler{executor};
     CHECK(Graph(stream, [&] { scaler.step(optimizer); }).kernels() == 2);
     CHECK(Graph(stream, [&] { scaler.update(); }).kernels() == 1);
-    CHECK(Graph(stream, [&] { optimizer.zero_grad(); }).kernels() == 1);
+    CHECK(Graph(stream, [&] { optimizer.zero_grad(); }).kernels() == (count != 0 ? 1 : 0));
     // The check that unscale or clipping made is not made again.
     CHECK(Graph(stream, [&] { scaler.unscale(optimizer); }).kernels() == 1);
     CHECK(Graph(stream, [&] { scaler.step(optimizer); }).kernels() == 1);
