@@ -8,7 +8,8 @@
 #include "loss_scale/model.hpp"
 #include "support/executors.hpp"
 
-namespace {
+// Named: nvcc loses types of an unnamed namespace that is nested, as the macros of doctest nest one.
+namespace update_rule_test {
 
 using loss_scale_model::Model;
 using mezzo::HysteresisReset;
@@ -193,4 +194,4 @@ TEST_CASE_TEMPLATE("the_inverse_of_every_mantissa_is_the_nearest_float", E, MEZZ
   CHECK(mezzo::inverse_of(mezzo::largest_loss_scale) == mezzo::smallest_loss_scale);  // the smallest normal: no build flushes it
 }
 
-}  // namespace
+}  // namespace update_rule_test

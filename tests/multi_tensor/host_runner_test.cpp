@@ -9,7 +9,8 @@
 #include "multi_tensor/support.hpp"
 #include "support/executors.hpp"
 
-namespace {
+// Named: nvcc loses types of an unnamed namespace that is nested, as the macros of doctest nest one.
+namespace host_runner_test {
 
 using mezzo::bfloat16;
 using mezzo::convert;
@@ -373,4 +374,4 @@ TEST_CASE_TEMPLATE("every_one_of_more_than_2_32_elements_is_visited_once" * doct
   }
 }
 
-}  // namespace
+}  // namespace host_runner_test

@@ -66,8 +66,10 @@ TEST_CASE("the_sign_of_zero_is_kept") {
 
 // The product's rounding error is what a fused form would leave: (1 + 2^-12)^2 = 1 + 2^-11 + 2^-24.
 constexpr float x = 1.f + 0x1p-12f;
-static_assert(exact::fma(x, x, -(1.f + 0x1p-11f)) == 0x1p-24f && exact::sub(exact::mul(x, x), 1.f + 0x1p-11f) == 0.f,
-              "the same in constant expressions");
+static_assert(exact::sub(exact::mul(x, x), 1.f + 0x1p-11f) == 0.f, "the same in constant expressions");
+#ifndef __CUDACC__  // nvcc's front end has no fma in constant expressions
+static_assert(exact::fma(x, x, -(1.f + 0x1p-11f)) == 0x1p-24f);
+#endif
 static_assert(exact::pow_int(.5, 4) == .0625 && exact::div(1.f, 3.f) == 1.f / 3.f);
 
 }  // namespace

@@ -11,7 +11,8 @@
 #include "numeric/reference.hpp"
 #include "support/executors.hpp"
 
-namespace {
+// Named: nvcc loses types of an unnamed namespace that is nested, as the macros of doctest nest one.
+namespace convert_test {
 
 using mezzo::bfloat16;
 using mezzo::convert;
@@ -373,4 +374,4 @@ TEST_CASE("the_reference_rounds_as_the_standard_says") {
   }
 }
 
-}  // namespace
+}  // namespace convert_test

@@ -9,7 +9,8 @@
 
 #include "ops/ops_testing.hpp"
 
-namespace {
+// Named: nvcc loses types of an unnamed namespace that is nested, as the macros of doctest nest one.
+namespace softmax_cross_entropy_test {
 
 using namespace mezzo::test;
 using mezzo::Accumulate;
@@ -249,4 +250,4 @@ TEST_CASE("sizes_and_labels_that_do_not_fit_are_refused_by_name_and_nothing_is_w
   CHECK(message_of<InvalidArgument>([&] { mezzo::cross_entropy<Policy>(workspace, shape, logits, high, {}); }).ends_with("cross_entropy: labels[1] must be in [0, 3), got 3"));
 }
 
-}  // namespace
+}  // namespace softmax_cross_entropy_test

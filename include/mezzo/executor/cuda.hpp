@@ -52,6 +52,27 @@ inline void check_cuda(cudaError_t error, const char* call, std::source_location
   fail<CudaError>(where, call, text, " (", cudaGetErrorName(error), ")");
 }
 
+/// Whether the device has a context. After a device reset it has none, nothing is left to free there, and the runtime's own
+/// queries would make a new one. True where the driver cannot be asked.
+inline bool has_context(int device) noexcept {
+#if CUDART_VERSION >= 12050
+  using Query = int (*)(int, unsigned*, int*);  // cuDevicePrimaryCtxGetState, without linking to the driver
+  static const Query query = [] {
+    void* function = nullptr;
+    cudaDriverEntryPointQueryResult found{};
+    const cudaError_t error =
+        cudaGetDriverEntryPointByVersion("cuDevicePrimaryCtxGetState", &function, 12000, cudaEnableDefault, &found);
+    forget(error);
+    return error == cudaSuccess ? reinterpret_cast<Query>(function) : nullptr;
+  }();
+  unsigned flags = 0;
+  int active = 0;
+  if (query != nullptr) return query(device, &flags, &active) == 0 && active != 0;
+#endif
+  static_cast<void>(device);
+  return true;
+}
+
 /// Makes a device current for a scope and gives the caller's back after it.
 class DeviceGuard {
  public:
@@ -97,6 +118,7 @@ class CudaExecutor {
       // A null handle means another stream in each translation unit; these two mean one everywhere.
       : stream_(stream != nullptr ? stream : (PerThread ? cudaStreamPerThread : cudaStreamLegacy)) {
     detail::check_cuda(cudaGetDevice(&device_), "cudaGetDevice", where);
+    static_cast<void>(detail::has_context(device_));  // finds the driver's function while there is a driver
 #if CUDART_VERSION >= 12080
     if (stream_ != cudaStreamLegacy && stream_ != cudaStreamPerThread) {
       detail::check_cuda(cudaStreamGetDevice(stream_, &device_), "cudaStreamGetDevice", where);
@@ -117,7 +139,7 @@ class CudaExecutor {
   }
   /// Never throws: after a device reset or at process exit there is nothing left to free, nor a stream to free it on.
   void deallocate(void* pointer, std::size_t) const noexcept {
-    if (pointer == nullptr || !owned_by_device(pointer)) return;
+    if (pointer == nullptr || !detail::has_context(device_) || !owned_by_device(pointer)) return;
     int before = device_;
     detail::forget(cudaGetDevice(&before));
     if (before != device_) detail::forget(cudaSetDevice(device_));

@@ -107,7 +107,8 @@ MEZZO_HOST_DEVICE constexpr double neg(double a) { return -a; }
 MEZZO_HOST_DEVICE constexpr float sub(float a, float b) { return add(a, neg(b)); }
 MEZZO_HOST_DEVICE constexpr double sub(double a, double b) { return add(a, neg(b)); }
 
-/// a * b + c, rounded once. On a host without fused instructions this is a (slow, exact) library call.
+/// a * b + c, rounded once. On a host without fused instructions this is a (slow, exact) library call. In constant
+/// expressions with g++ and clang++ only: nvcc's front end cannot evaluate it.
 MEZZO_HOST_DEVICE constexpr float fma(float a, float b, float c) {
 #ifdef __CUDA_ARCH__
   if (!__builtin_is_constant_evaluated()) {
