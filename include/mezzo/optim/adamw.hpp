@@ -59,10 +59,12 @@ struct AdamW {
   }
 
   MEZZO_HOST_DEVICE static void update(const Scalars& s, float& weight, float gradient, float& m, float& v) {
-    m = exact::fma(s.beta1, m, exact::mul(s.one_minus_beta1, gradient));
-    v = exact::fma(s.beta2, v, exact::mul(exact::mul(s.one_minus_beta2, gradient), gradient));
-    const float denominator = exact::fma(exact::sqrt(v), s.root_correction, s.epsilon);
     const auto is_zero = [](float x) { return (to_bits(x) & ~element_traits<float>::sign_mask) == 0; };
+    // With a beta of 0 nothing of the old moment is left, be it infinite.
+    const auto decayed = [&](float beta, float moment, float part) { return is_zero(beta) ? part : exact::fma(beta, moment, part); };
+    m = decayed(s.beta1, m, exact::mul(s.one_minus_beta1, gradient));
+    v = decayed(s.beta2, v, exact::mul(exact::mul(s.one_minus_beta2, gradient), gradient));
+    const float denominator = exact::fma(exact::sqrt(v), s.root_correction, s.epsilon);
     const float direction = is_zero(m) || is_zero(denominator) ? 0.f : exact::div(m, denominator);
     weight = exact::fma(exact::neg(s.step_size), direction, exact::mul(s.keep, weight));
   }
