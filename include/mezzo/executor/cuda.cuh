@@ -61,7 +61,7 @@ void for_each_index(const CudaExecutor& executor, std::uint64_t count, const Fun
   constexpr std::uint32_t threads = 256;
   const std::uint64_t wanted = (count + threads - 1) / threads;
   const std::uint64_t most = std::uint64_t{detail::multiprocessors(executor, where)} * 32;
-  detail::launch(executor, "for_each_index", &detail::for_each_index_kernel<Functor>, static_cast<std::uint32_t>(std::min(wanted, most)),
+  detail::launch(executor, "for_each_index", &detail::for_each_index_kernel<Functor>, static_cast<std::uint32_t>((std::min)(wanted, most)),
                  threads, where, functor, count);
 }
 

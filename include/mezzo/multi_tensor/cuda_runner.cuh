@@ -48,7 +48,7 @@ __device__ __forceinline__ void walk(Kind kind, void* const* columns, const Shar
   constexpr auto indices = std::make_index_sequence<Kind::count>{};
   const std::uint64_t begin = share.chunk.begin;
   const std::uint32_t length = share.chunk.length;
-  const std::uint32_t peel = min(peel_of(kind, columns, begin), length);
+  const std::uint32_t peel = (::min)(peel_of(kind, columns, begin), length);
   const std::uint32_t groups = (length - peel) / Size;
   bool aligned[Kind::count];
   if (find_aligned<Size>(kind, indices, columns, begin + peel, aligned)) {
@@ -202,7 +202,7 @@ std::uint32_t resident_blocks(const CudaExecutor& executor, std::source_location
     int each = 0;
     mezzo::detail::check_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, Kernel, static_cast<int>(threads), 0),
                               "cudaOccupancyMaxActiveBlocksPerMultiprocessor", where);
-    blocks = mezzo::detail::multiprocessors(executor, where) * static_cast<std::uint32_t>(std::max(each, 1));
+    blocks = mezzo::detail::multiprocessors(executor, where) * static_cast<std::uint32_t>((std::max)(each, 1));
     if (device < std::size(known)) known[device].store(blocks, std::memory_order_relaxed);
   }
   return blocks;

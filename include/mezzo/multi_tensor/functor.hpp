@@ -51,14 +51,14 @@ MEZZO_HOST_DEVICE inline void store(void* column, stdlib::uint64_t index, Real v
 
 /// Loads element `index` of every column, calls `f(real&...)`, stores what the kind writes.
 MEZZO_EXEC_CHECK_DISABLE
-template <class F, class... Column, stdlib::size_t... I>
-MEZZO_HOST_DEVICE inline void element(Columns<Column...>, stdlib::index_sequence<I...>, void* const* columns,
+template <class F, class... Column, stdlib::size_t... Index>
+MEZZO_HOST_DEVICE inline void element(Columns<Column...>, stdlib::index_sequence<Index...>, void* const* columns,
                                       stdlib::uint64_t index, F&& f) {
   using Real = typename Columns<Column...>::real;
   Real values[sizeof...(Column)] = {};
-  (load<Column>(columns[I], index, values[I]), ...);
-  f(values[I]...);
-  (store<Column>(columns[I], index, values[I]), ...);
+  (load<Column>(columns[Index], index, values[Index]), ...);
+  f(values[Index]...);
+  (store<Column>(columns[Index], index, values[Index]), ...);
 }
 
 }  // namespace detail

@@ -59,7 +59,7 @@ inline Plan make_plan(std::span<const std::uint64_t> sizes, const PlanOptions& o
   std::vector<Chunk> tiny;
   for (std::size_t row = 0; row < sizes.size(); ++row) {
     for (std::uint64_t begin = 0; begin < sizes[row]; begin += chunk_size) {
-      const auto length = static_cast<std::uint32_t>(std::min(chunk_size, sizes[row] - begin));
+      const auto length = static_cast<std::uint32_t>((std::min)(chunk_size, sizes[row] - begin));
       (length <= options.tiny_size ? tiny : plan.chunks).push_back({begin, length, static_cast<std::uint32_t>(row)});
     }
   }

@@ -22,7 +22,7 @@ template <Element T>
 struct element_limits {
   using Traits = element_traits<T>;
   using Bits = typename Traits::bits_type;
-  MEZZO_HOST_DEVICE static constexpr T max() { return from_bits<T>(Traits::max_bits); }
+  MEZZO_HOST_DEVICE static constexpr T largest() { return from_bits<T>(Traits::max_bits); }
   MEZZO_HOST_DEVICE static constexpr T lowest() { return from_bits<T>(static_cast<Bits>(Traits::max_bits | Traits::sign_mask)); }
   MEZZO_HOST_DEVICE static constexpr T smallest_normal() { return from_bits<T>(static_cast<Bits>(Bits{1} << Traits::fraction_bits)); }
   MEZZO_HOST_DEVICE static constexpr T smallest_subnormal() { return from_bits<T>(Bits{1}); }

@@ -133,7 +133,7 @@ MEZZO_HOST_DEVICE constexpr To convert(From value) {
     // Also where the target is wider or the type stays: there no rounding would meet the infinity.
     if (!is_finite(value) && !is_nan(value)) {
       const bool negative = (to_bits(value) & element_traits<From>::sign_mask) != 0;
-      return negative ? element_limits<To>::lowest() : element_limits<To>::max();
+      return negative ? element_limits<To>::lowest() : element_limits<To>::largest();
     }
   }
   if constexpr (stdlib::is_same_v<To, From>) {

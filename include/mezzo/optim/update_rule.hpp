@@ -48,9 +48,9 @@ using moment_argument = float&;
 // No lambda with the pack in its requires-expression: nvcc 13.0 dies of that.
 template <class Rule, class Indices>
 struct TakesMoments;
-template <class Rule, std::size_t... I>
-struct TakesMoments<Rule, std::index_sequence<I...>> {
-  static constexpr bool value = requires(const typename Rule::Scalars& scalars, float& weight, moment_argument<I>... moments) {
+template <class Rule, std::size_t... Index>
+struct TakesMoments<Rule, std::index_sequence<Index...>> {
+  static constexpr bool value = requires(const typename Rule::Scalars& scalars, float& weight, moment_argument<Index>... moments) {
     Rule::update(scalars, weight, 0.f, moments...);
   };
 };

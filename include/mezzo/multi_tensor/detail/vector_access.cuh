@@ -80,24 +80,24 @@ __device__ __forceinline__ std::uint32_t peel_of(Columns<Column...>, void* const
 }
 
 /// `Size` elements of every column through `f(real&...)`, `aligned` holding one flag a column.
-template <int Size, bool AllAligned, class F, class... Column, std::size_t... I>
-__device__ __forceinline__ void group(Columns<Column...>, std::index_sequence<I...>, void* const* columns, std::uint64_t index,
+template <int Size, bool AllAligned, class F, class... Column, std::size_t... Index>
+__device__ __forceinline__ void group(Columns<Column...>, std::index_sequence<Index...>, void* const* columns, std::uint64_t index,
                                       const bool* aligned, F&& f) {
   using Real = typename Columns<Column...>::real;
   Real values[sizeof...(Column)][Size];
-  (load_group<Column>(columns[I], index, AllAligned || aligned[I], values[I]), ...);
+  (load_group<Column>(columns[Index], index, AllAligned || aligned[Index], values[Index]), ...);
 #pragma unroll
-  for (int i = 0; i < Size; ++i) f(values[I][i]...);
-  (store_group<Column>(columns[I], index, AllAligned || aligned[I], values[I]), ...);
+  for (int i = 0; i < Size; ++i) f(values[Index][i]...);
+  (store_group<Column>(columns[Index], index, AllAligned || aligned[Index], values[Index]), ...);
 }
 
 /// Sets one flag a column: whether groups of `Size` from `index` on are aligned for their words. True if all are.
-template <int Size, class... Column, std::size_t... I>
-__device__ __forceinline__ bool find_aligned(Columns<Column...>, std::index_sequence<I...>, void* const* columns, std::uint64_t index,
+template <int Size, class... Column, std::size_t... Index>
+__device__ __forceinline__ bool find_aligned(Columns<Column...>, std::index_sequence<Index...>, void* const* columns, std::uint64_t index,
                                              bool* aligned) {
-  ((aligned[I] = reinterpret_cast<std::uintptr_t>(static_cast<const typename Column::type*>(columns[I]) + index) %
+  ((aligned[Index] = reinterpret_cast<std::uintptr_t>(static_cast<const typename Column::type*>(columns[Index]) + index) %
                      sizeof(typename Raw<typename Column::type, Size>::Word) == 0), ...);
-  return (aligned[I] && ...);
+  return (aligned[Index] && ...);
 }
 
 }  // namespace mezzo::multi_tensor::detail

@@ -174,11 +174,11 @@ struct UpdateWeights {
   }
 
  private:
-  template <std::size_t... I, class... Rest>
-  MEZZO_HOST_DEVICE static void update_and_copy(const Scalars& s, float& weight, float gradient, stdlib::index_sequence<I...>,
+  template <std::size_t... Index, class... Rest>
+  MEZZO_HOST_DEVICE static void update_and_copy(const Scalars& s, float& weight, float gradient, stdlib::index_sequence<Index...>,
                                                 Rest&... rest) {
     float* const columns[] = {&rest...};
-    Rule::update(s.rule, weight, gradient, *columns[I]...);
+    Rule::update(s.rule, weight, gradient, *columns[Index]...);
     *columns[Rule::moments] = weight;
   }
 };

@@ -16,9 +16,9 @@ using moment_column = multi_tensor::InOut<Moment>;
 
 template <class Gradient, class Weight, class Moment, class Indices, class... Copy>
 struct RowColumns;
-template <class Gradient, class Weight, class Moment, std::size_t... I, class... Copy>
-struct RowColumns<Gradient, Weight, Moment, stdlib::index_sequence<I...>, Copy...> {
-  using type = multi_tensor::Columns<multi_tensor::In<Gradient>, multi_tensor::InOut<Weight>, moment_column<Moment, I>..., Copy...>;
+template <class Gradient, class Weight, class Moment, std::size_t... Index, class... Copy>
+struct RowColumns<Gradient, Weight, Moment, stdlib::index_sequence<Index...>, Copy...> {
+  using type = multi_tensor::Columns<multi_tensor::In<Gradient>, multi_tensor::InOut<Weight>, moment_column<Moment, Index>..., Copy...>;
 };
 
 /// The kinds of row: bit 0 of the index is set for float32 gradients, bit 1 for parameters of float32.
