@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -81,15 +82,26 @@ TEST_CASE("first_values_follow_from_seed_and_parameter_and_stay_within_the_bound
   const Case<Autocast<float>> c(architecture(8), 1);
   CHECK(c.net.initial_values(0, 1) == c.net.initial_values(0, 1));
   CHECK(c.net.initial_values(0, 1) != c.net.initial_values(0, 2));
-  const auto stem = c.net.initial_values(0, 1);
-  double squares = 0.;
-  for (const float value : stem) {
-    CHECK(std::abs(value) <= std::sqrt(6.f / 27));
-    squares += static_cast<double>(value) * static_cast<double>(value);
+  std::set<std::vector<float>> different;
+  int convolutions = 0;
+  for (std::size_t i = 0; i < c.net.parameters().size(); ++i) {
+    if (!c.net.parameters()[i].name.ends_with(".convolution")) continue;
+    ++convolutions;
+    std::vector<float> values = c.net.initial_values(i, 1);
+    different.insert({values.begin(), values.begin() + 32});
+    if (c.net.parameters()[i].name != "stage3.block1.second.convolution") continue;
+    // Uniform in +-b with b^2 = 6 / fan-in: variance b^2 / 3; of n squares the mean's deviation is sqrt(4 b^4 / 45 n).
+    const double n = static_cast<double>(values.size()), b2 = 6. / (64 * 9);
+    REQUIRE(values.size() == 64 * 64 * 9);
+    double squares = 0.;
+    for (const float value : values) {
+      CHECK(static_cast<double>(std::abs(value)) <= std::sqrt(b2) * (1 + 0x1p-22));   // two roundings to float
+      squares += static_cast<double>(value) * static_cast<double>(value);
+    }
+    CHECK(std::abs(squares / n - b2 / 3) < 5 * std::sqrt(4 * b2 * b2 / 45 / n));
   }
-  // Uniform in +-b: variance b^2 / 3 = 2 / 27; of n squares the mean's deviation is sqrt(4 b^4 / 45 n).
-  const double n = static_cast<double>(stem.size()), b2 = 6. / 27;
-  CHECK(std::abs(squares / n - b2 / 3) < 5 * std::sqrt(4 * b2 * b2 / 45 / n));
+  CHECK(convolutions == 9);
+  CHECK(different.size() == 9);
 }
 
 TEST_CASE("further_channels_of_zeros_change_no_number_and_their_weights_get_no_gradient") {
