@@ -29,7 +29,7 @@ TEST_CASE_TEMPLATE("the_counters_tell_applied_from_skipped_steps_and_the_schedul
   test::Buffer<float> gradients(executor, std::vector<float>{1.f});
   MasterOptimizer<Sgd, float> optimizer{executor, {{weights.span(), gradients.span()}}, Sgd::Options{.lr = .5f}};
   optimizer.set_schedule(linear_schedule(4));
-  DynamicLossScaler<LossScaleConfig{.init_scale = 1.f}> scaler{executor};
+  StaticLossScaler<1.f> scaler{executor};
   scaler.step(optimizer);
   scaler.update();
   gradients.write({element_limits<float>::infinity()});
