@@ -47,7 +47,7 @@ TEST_CASE_TEMPLATE("infinity_stays_and_infinities_of_both_signs_give_nan", Case,
   MEZZO_TEST_EXECUTOR(typename Case::Executor, executor);
   mezzo::Workspace workspace{executor, 0};
   const T infinity = Limits::infinity(), one = convert<T>(1.f), minus = mezzo::from_bits<T>(static_cast<decltype(mezzo::to_bits(one))>(mezzo::to_bits(infinity) | mezzo::element_traits<T>::sign_mask));
-  const Buffer<T> a(executor, {infinity, infinity, Limits::max(), Limits::quiet_nan()}), b(executor, {one, minus, Limits::max(), one}), y(executor, 4);
+  const Buffer<T> a(executor, {infinity, infinity, Limits::largest(), Limits::quiet_nan()}), b(executor, {one, minus, Limits::largest(), one}), y(executor, 4);
   mezzo::add<Policy>(workspace, a, b, y);
   const auto got = y.read();
   CHECK(mezzo::to_bits(got[0]) == mezzo::to_bits(infinity));

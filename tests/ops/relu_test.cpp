@@ -21,7 +21,7 @@ std::vector<T> all_values() {
     using Limits = mezzo::element_limits<T>;
     values = random_values<T>(4001, 7);
     for (const T value : {T{0}, -T{0}, Limits::infinity(), -Limits::infinity(), Limits::quiet_nan(), -Limits::quiet_nan(), Limits::smallest_subnormal(),
-                          -Limits::smallest_subnormal(), Limits::max(), Limits::lowest()}) {
+                          -Limits::smallest_subnormal(), Limits::largest(), Limits::lowest()}) {
       values.push_back(value);
     }
   }
