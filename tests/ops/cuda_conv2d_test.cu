@@ -117,8 +117,6 @@ TEST_CASE_TEMPLATE("gathered_products_stay_within_the_bound_whatever_the_scratch
   for (const Conv2dShape& shape : shapes) {
     check_engine<Engine, T>(executor, shape, Engine::workspace_bytes<T>(executor, shape));
     // Room for an image or two at a time: their rows as sums, an unrounded weight gradient and the gaps between them.
-    Conv2dShape one = shape;
-    one.batch = 1;
     const std::size_t image = product_of({shape.out_height(), shape.out_width(), shape.kernel, shape.kernel, shape.in_channels}) * sizeof(sum_of_t<T>);
     check_engine<Engine, T>(executor, shape, 2 * image + w_size(shape) * sizeof(sum_of_t<T>) + 1024);
   }

@@ -62,8 +62,10 @@ class GatheredConv2d {
       if (is_product(shape)) return product(workspace, "conv2d_data_gradient", gemm, from, w, to, add, layout, where);
       Sum* const rows = reinterpret_cast<Sum*>(layout.rows);
       product(workspace, "conv2d_data_gradient", gemm, from, w, rows, false, layout, where);
-      for_each_index(workspace.executor(), static_cast<std::uint64_t>(tile.batch * image_elements(shape)),
-                     ScatterWindows<Sum, DX>{tile, rows, to, add}, where);
+      with_index(tile.batch * image_elements(shape), [&]<class Index>(Index) {
+        for_each_index(workspace.executor(), static_cast<std::uint64_t>(tile.batch * image_elements(shape)),
+                       ScatterWindows<Index, Sum, DX>{tile, rows, to, add}, where);
+      });
     });
   }
 
@@ -204,12 +206,24 @@ class GatheredConv2d {
     constexpr int width = device::vector_width;
     T* const rows = reinterpret_cast<T*>(layout.rows);
     const std::int64_t count = tile.batch * out_pixels(tile) * window(tile);
-    if (tile.in_channels % width == 0 && device::is_aligned(x)) {
-      for_each_index(workspace.executor(), static_cast<std::uint64_t>(count / width), GatherWindows<width, T>{tile, x, rows}, where);
-    } else {
-      for_each_index(workspace.executor(), static_cast<std::uint64_t>(count), GatherWindows<1, T>{tile, x, rows}, where);
-    }
+    with_index(count, [&]<class Index>(Index) {
+      if (tile.in_channels % width == 0 && device::is_aligned(x)) {
+        for_each_index(workspace.executor(), static_cast<std::uint64_t>(count / width), GatherWindows<width, Index, T>{tile, x, rows}, where);
+      } else {
+        for_each_index(workspace.executor(), static_cast<std::uint64_t>(count), GatherWindows<1, Index, T>{tile, x, rows}, where);
+      }
+    });
     return rows;
+  }
+
+  /// Calls `body` with a number of the type that places of `count` elements are computed in.
+  template <class Body>
+  static void with_index(std::int64_t count, Body&& body) {
+    if (count < INT32_MAX) {
+      body(std::uint32_t{0});
+    } else {
+      body(std::uint64_t{0});
+    }
   }
 
   /// C = A B [+ C], by cuBLASLt where it multiplies these types.

@@ -219,8 +219,7 @@ struct Backend<CudaExecutor, op::batch_norm> {
   template <AfterNorm After, int N, class T, class Real>
   static void normalise(const Workspace<CudaExecutor>& workspace, const ImageShape& shape, const T* x, const T* shortcut,
                         const device::NormInput<Real>& in, T* y, const std::source_location& where) {
-    constexpr int streams = After == AfterNorm::add_relu ? 2 : 1;
-    constexpr int rows = (std::min)(device::rows_in_flight<T, streams>, 4);
+    constexpr int rows = device::rows_of_normalise<T, After == AfterNorm::add_relu>;
     const auto tiles = tiles_of<N, rows>(workspace, shape, where);
     launch(workspace.executor(), "batch_norm", &device::normalise_kernel<After, N, T, Real>, tiles.grid(), device::channel_threads,
            where, tiles, x, shortcut, in, y);

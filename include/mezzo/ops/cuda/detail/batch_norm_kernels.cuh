@@ -5,7 +5,6 @@
 // own. The passes that write go through the data from its end to its start: what the pass before read last is still in
 // the second cache.
 
-#include <algorithm>
 #include <cstdint>
 
 #include <mezzo/numeric/convert.hpp>
@@ -27,6 +26,10 @@ enum class ReluMask : std::uint8_t {
 /// Rows of a lane in flight, so that `streams` operands take 32 registers of raw data at most.
 template <class T, int Streams>
 inline constexpr int rows_in_flight = sizeof(T) * Streams <= 2 ? 8 : (sizeof(T) * Streams <= 4 ? 4 : (sizeof(T) * Streams <= 8 ? 2 : 1));
+
+/// The same for the normalisation, which computes little: four at most.
+template <class T, bool Adds>
+inline constexpr int rows_of_normalise = rows_in_flight<T, Adds ? 2 : 1> < 4 ? rows_in_flight<T, Adds ? 2 : 1> : 4;
 
 /// Spelled out, so that the backward pass gets the forward pass's bits again.
 template <class Real>
@@ -163,7 +166,7 @@ __global__ void __launch_bounds__(channel_threads, channel_blocks_each)
     normalise_kernel(const __grid_constant__ ChannelTiles tiles, const T* x, const T* shortcut,
                      const __grid_constant__ NormInput<Real> in, T* y) {
   constexpr bool adds = After == AfterNorm::add_relu;
-  constexpr int rows = (std::min)(rows_in_flight<T, adds ? 2 : 1>, 4);
+  constexpr int rows = rows_of_normalise<T, adds>;
   constexpr int shortcut_rows = adds ? rows : 1;
   const ChannelPlace<N> place(tiles);
   if (!place.active) return;

@@ -84,8 +84,8 @@ __device__ __forceinline__ void for_each_chunk(const ChannelTiles& tiles, std::u
     const std::int64_t first = (Descending ? chunks - 1 - i : i) * chunk + lane;
     const std::int64_t left = tiles.rows - first;
     if (left <= 0) continue;
-    const std::int64_t count = (left + tiles.lanes - 1) / tiles.lanes;
-    body(first, count < RowsAtOnce ? static_cast<int>(count) : RowsAtOnce);
+    const bool full = left > std::int64_t{tiles.lanes} * (RowsAtOnce - 1);
+    body(first, full ? RowsAtOnce : static_cast<int>((static_cast<std::uint32_t>(left) + tiles.lanes - 1) / tiles.lanes));
   }
 }
 
