@@ -87,7 +87,8 @@ find_library(MEZZO_CUDNN_LIBRARY NAMES cudnn libcudnn.so.9 HINTS ${mezzo_cudnn_h
 find_path(MEZZO_CUDNN_FRONTEND_INCLUDE_DIR cudnn_frontend.h
   HINTS ${CUDNN_FRONTEND_ROOT} $ENV{CUDNN_FRONTEND_ROOT} ${mezzo_cudnn_hints} ${CUDNN_ROOT}/../.. PATH_SUFFIXES include)
 mezzo_part(cudnn "no cuDNN 9 with cudnn_frontend.h (hints: CUDNN_ROOT, CUDNN_FRONTEND_ROOT)"
-  INCLUDES "${MEZZO_CUDNN_INCLUDE_DIR}" "${MEZZO_CUDNN_FRONTEND_INCLUDE_DIR}" LIBRARIES "${MEZZO_CUDNN_LIBRARY}")
+  INCLUDES "${MEZZO_CUDNN_INCLUDE_DIR}" "${MEZZO_CUDNN_FRONTEND_INCLUDE_DIR}"
+  LIBRARIES "${MEZZO_CUDNN_LIBRARY}" CUDA::nvrtc) # cudnn-frontend compiles kernels of its own
 if(TARGET mezzo::cudnn)
   target_compile_definitions(mezzo::cudnn INTERFACE MEZZO_HAS_CUDNN=1) # convolution on CUDA then runs on it
 endif()
