@@ -252,7 +252,7 @@ TEST_CASE("lent_memory_that_is_too_small_or_misaligned_is_refused") {
   const std::size_t needed = DynamicLossScaler<>::storage_bytes();
   CHECK(MEZZO_REFUSAL(mezzo::InvalidArgument, lend(0, needed - 1)) ==
         "LossScaler: storage must hold storage_bytes(), got " + std::to_string(needed - 1));
-  CHECK(MEZZO_REFUSAL(mezzo::InvalidArgument, lend(8, needed)).starts_with("LossScaler: storage must be aligned to 16 bytes, got 0x"));
+  CHECK(MEZZO_REFUSAL(mezzo::InvalidArgument, lend(8, needed)).starts_with("LossScaler: storage must be aligned to 16 bytes, got address 0x"));
   CHECK_NOTHROW(lend(16, needed));
 }
 

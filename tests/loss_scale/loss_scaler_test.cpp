@@ -188,10 +188,31 @@ TEST_CASE("spans_of_different_sizes_are_refused_and_nothing_is_queued") {
   DynamicLossScaler<> scaler(counting::Executor{&ledger});
   std::vector<float> two{1.f, 2.f}, three{1.f, 2.f, 3.f};
   const int work = ledger.work();
-  CHECK(MEZZO_REFUSAL(mezzo::InvalidArgument, scaler.scale(two, three)) == "scale: out must have as many elements as in, got 3");
-  CHECK(MEZZO_REFUSAL(mezzo::InvalidArgument, scaler.unscale(two, three)) == "unscale: out must have as many elements as grads, got 3");
+  CHECK(MEZZO_REFUSAL(mezzo::InvalidArgument, scaler.scale(two, three)) == "scale: out must have as many elements as in (2), got 3");
+  CHECK(MEZZO_REFUSAL(mezzo::InvalidArgument, scaler.unscale(two, three)) == "unscale: out must have as many elements as grads (2), got 3");
   CHECK(ledger.work() == work);
   CHECK(MEZZO_REFUSAL(StateError, scaler.update()).starts_with("update: no step or unscale since the last update"));  // it saw nothing
+}
+
+TEST_CASE("spans_that_no_kernel_could_use_are_refused_and_nothing_is_queued") {
+  counting::Ledger ledger;
+  DynamicLossScaler<> scaler(counting::Executor{&ledger});
+  std::vector<float> values(8, 1.f);
+  const mezzo::Span<float> all(values.data(), 8), nothing(static_cast<float*>(nullptr), 8);
+  const mezzo::Span<float> crooked(reinterpret_cast<float*>(reinterpret_cast<char*>(values.data()) + 1), 4);
+  const int work = ledger.work();
+  CHECK(MEZZO_REFUSAL(mezzo::InvalidArgument, scaler.scale(nothing, all)) == "scale: in is null with 8 elements");
+  CHECK(MEZZO_REFUSAL(mezzo::InvalidArgument, scaler.unscale(all, nothing)) == "unscale: out is null with 8 elements");
+  CHECK(MEZZO_REFUSAL(mezzo::InvalidArgument, scaler.unscale(nothing)) == "unscale: grads is null with 8 elements");
+  CHECK(MEZZO_REFUSAL(mezzo::InvalidArgument, scaler.unscale(crooked)).starts_with("unscale: grads must be aligned to 4 bytes, got address 0x"));
+  CHECK(MEZZO_REFUSAL(mezzo::InvalidArgument, scaler.scale(all.first(5), all.last(5))).starts_with("scale: in and out must be the same memory or must not overlap, got 0x"));
+  CHECK_NOTHROW(scaler.scale(all.first(4), all.last(4)));
+  const int launched = ledger.work();
+  CHECK(launched == work + 1);
+  ledger.refuse = true;
+  CHECK(MEZZO_REFUSAL(mezzo::InvalidArgument, scaler.scale(all, all)).starts_with("scale: in must be memory of the executor's device, got address 0x"));
+  CHECK(ledger.work() == launched);
+  CHECK(values[0] == 1.f);
 }
 
 // -- the order of calls, on optimizers that only write down ----------------------------------------------------------------------
@@ -258,6 +279,8 @@ void check_wrong_orders() {
   silent("unscale: called after step; call it before, or call update first", [&] { scaler.unscale(a); });
   silent("step: called twice on one optimizer; call update between two steps", [&] { scaler.step(a); });
   silent("step: called twice on one optimizer; call update between two steps", [&] { scaler.step(b, a); });
+  RecordingOptimizer c{3};
+  silent("step: called twice on one optimizer; call update between two steps", [&] { scaler.step(b, c, a); });
   silent("clip_grad_norm: called after step; call it before", [&] { mezzo::clip_grad_norm(scaler, a, 1.f); });
   scaler.step(b);  // the refused joint step left it free
   scaler.update();
@@ -309,6 +332,8 @@ TEST_CASE("a_moved_from_scaler_refuses_every_call") {
   CHECK(MEZZO_REFUSAL(StateError, scaler.step(optimizer)) == gone);
   CHECK(MEZZO_REFUSAL(StateError, mezzo::clip_grad_norm(scaler, optimizer, 1.f)) == gone);
   CHECK(MEZZO_REFUSAL(StateError, scaler.device_view()) == gone);
+  CHECK(MEZZO_REFUSAL(StateError, scaler.assume_checked()) == gone);
+  CHECK(MEZZO_REFUSAL(StateError, scaler.rebind(mezzo::HostExecutor{})) == gone);
   CHECK(MEZZO_REFUSAL(StateError, scaler.update()) == gone);
   CHECK(MEZZO_REFUSAL(StateError, scaler.reset()) == gone);
   CHECK(MEZZO_REFUSAL(StateError, scaler.state()) == gone);
@@ -449,6 +474,46 @@ TEST_CASE_TEMPLATE("an_overflow_that_the_users_kernel_reports_skips_every_step",
   CHECK(a.value() == 1.f);
   CHECK(b.value() == 1.f);
   CHECK(scaler.state().scale == 512.f);
+}
+
+/// A moving average of the user's that rests when the step does.
+struct Average {
+  mezzo::LossScaleView view;
+  const float* weight;
+  float* average;
+  MEZZO_HOST_DEVICE void operator()() const {
+    if (!view.overflowed()) *average = mezzo::exact::add(*average, *weight);
+  }
+};
+
+TEST_CASE_TEMPLATE("a_kernel_of_the_users_between_step_and_update_can_rest_when_the_step_does", E, MEZZO_TEST_EXECUTORS) {
+  MEZZO_TEST_EXECUTOR(E, executor);
+  DynamicLossScaler<quick> scaler(executor);
+  Model<E> model(executor);
+  const Buffer<float> average(executor, 1);
+  const auto iterate = [&](float gradient) {
+    model.set(gradient);
+    scaler.step(model.optimizer);
+    run_once(executor, Average{scaler.device_view(), model.weight.data(), average.data()});
+    scaler.update();
+    return average.read()[0];
+  };
+  CHECK(iterate(infinity) == 0.f);
+  CHECK(iterate(0.f) == 1.f);
+  CHECK(iterate(nan) == 1.f);
+  CHECK(iterate(0.f) == 2.f);
+  CHECK_FALSE(mezzo::LossScaleView{}.overflowed());
+}
+
+TEST_CASE_TEMPLATE("a_rebound_scaler_goes_on_from_its_state", E, MEZZO_TEST_EXECUTORS) {
+  MEZZO_TEST_EXECUTOR(E, executor);
+  DynamicLossScaler<quick> scaler(executor);
+  mezzo::test::iterate(executor, scaler, true);
+  scaler.rebind(mezzo::test::make_executor<E>());
+  mezzo::test::iterate(executor, scaler, true);
+  CHECK(scaler.state().scale == 256.f);
+  counting::Ledger ledger;
+  CHECK(MEZZO_REFUSAL(mezzo::InvalidArgument, scaler.rebind(counting::Executor{&ledger})) == "rebind: the executor must be of the kind the scaler was built on");
 }
 
 TEST_CASE_TEMPLATE("an_overflow_in_the_first_of_four_micro_batches_skips_the_whole_step", E, MEZZO_TEST_EXECUTORS) {

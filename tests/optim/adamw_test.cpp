@@ -118,7 +118,7 @@ TEST_CASE_TEMPLATE("half_parameters_with_zero_gradients_do_not_move", E, MEZZO_T
 // Squares beyond float: v becomes infinite, or vanishes; weights stay finite either way.
 TEST_CASE_TEMPLATE("finite_gradients_of_any_size_never_make_a_weight_infinite_or_nan", E, MEZZO_TEST_EXECUTORS) {
   MEZZO_TEST_EXECUTOR(E, executor);
-  const float largest = mezzo::element_limits<float>::max();
+  const float largest = mezzo::element_limits<float>::largest();
   for (const AdamW::Options& options : {AdamW::Options{}, AdamW::Options{.beta1 = 0.f}, AdamW::Options{.beta2 = 0.f}, AdamW::Options{.beta1 = 0.f, .beta2 = 0.f},
                                         AdamW::Options{.beta1 = .3f, .beta2 = .1f}, AdamW::Options{.epsilon = 0.f}, AdamW::Options{.beta2 = .999999f, .epsilon = 0.f}}) {
     CAPTURE(options.beta1);

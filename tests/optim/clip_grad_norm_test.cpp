@@ -13,7 +13,7 @@ using test::Buffer;
 constexpr LossScaleConfig large{.init_scale = 65536.f};
 
 TEST_CASE_TEMPLATE("the_threshold_is_for_unscaled_gradients_with_and_without_unscale", E, MEZZO_TEST_EXECUTORS) {
-  const E executor = test::make_executor<E>();
+  MEZZO_TEST_EXECUTOR(E, executor);
   for (const bool explicitly : {false, true}) {
     // True gradients .3 and .4: norm .5, below the threshold 1, and above the threshold .25.
     for (const float threshold : {1.f, .25f}) {
@@ -33,7 +33,7 @@ TEST_CASE_TEMPLATE("the_threshold_is_for_unscaled_gradients_with_and_without_uns
 }
 
 TEST_CASE_TEMPLATE("the_norm_of_half_gradients_does_not_overflow_half", E, MEZZO_TEST_EXECUTORS) {
-  const E executor = test::make_executor<E>();
+  MEZZO_TEST_EXECUTOR(E, executor);
   const Buffer<float16> w(executor, std::vector<float16>(4)), g(executor, std::vector<float16>(4, convert<float16>(300.f)));
   MasterOptimizer<Sgd, float16> optimizer{executor, {{w.span(), g.span()}}};
   NoLossScaler scaler{executor};
@@ -42,7 +42,7 @@ TEST_CASE_TEMPLATE("the_norm_of_half_gradients_does_not_overflow_half", E, MEZZO
 }
 
 TEST_CASE_TEMPLATE("a_norm_that_is_not_finite_skips_the_step_whatever_the_scaler", E, MEZZO_TEST_EXECUTORS) {
-  const E executor = test::make_executor<E>();
+  MEZZO_TEST_EXECUTOR(E, executor);
   const auto skips = [&](auto&& scaler) {
     const Buffer<float> w(executor, std::vector<float>{1.f, 2.f}), g(executor, std::vector<float>{element_limits<float>::infinity(), 1.f});
     MasterOptimizer<Sgd, float> optimizer{executor, {{w.span(), g.span()}}};
@@ -58,7 +58,7 @@ TEST_CASE_TEMPLATE("a_norm_that_is_not_finite_skips_the_step_whatever_the_scaler
 }
 
 TEST_CASE_TEMPLATE("the_next_iteration_is_not_clipped_by_the_last", E, MEZZO_TEST_EXECUTORS) {
-  const E executor = test::make_executor<E>();
+  MEZZO_TEST_EXECUTOR(E, executor);
   const Buffer<float> w(executor, std::vector<float>{0.f}), g(executor, std::vector<float>{4.f});
   MasterOptimizer<Sgd, float> optimizer{executor, {{w.span(), g.span()}}, Sgd::Options{.lr = 1.f}};
   StaticLossScaler<1.f> scaler{executor};

@@ -66,7 +66,7 @@ std::vector<std::uint32_t> all_bits(const E& executor, Optimizer& optimizer, con
 }
 
 TEST_CASE_TEMPLATE("a_step_with_a_nonfinite_gradient_anywhere_changes_no_bit", E, MEZZO_TEST_EXECUTORS) {
-  const E executor = test::make_executor<E>();
+  MEZZO_TEST_EXECUTOR(E, executor);
   for (const float bad : {infinity, -infinity, element_limits<float>::quiet_nan()}) {
     for (int where = 0; where < 3; ++where) {
       Model<AdamW, E> model(executor);
@@ -92,7 +92,7 @@ TEST_CASE_TEMPLATE("a_step_with_a_nonfinite_gradient_anywhere_changes_no_bit", E
 }
 
 TEST_CASE_TEMPLATE("unscale_before_step_gives_the_bits_of_step_alone", E, MEZZO_TEST_EXECUTORS) {
-  const E executor = test::make_executor<E>();
+  MEZZO_TEST_EXECUTOR(E, executor);
   std::vector<std::uint32_t> results[2];
   for (const bool explicitly : {false, true}) {
     Model<Sgd, E> model(executor);
@@ -117,7 +117,7 @@ TEST_CASE_TEMPLATE("unscale_before_step_gives_the_bits_of_step_alone", E, MEZZO_
 }
 
 TEST_CASE_TEMPLATE("a_scaled_step_divides_once", E, MEZZO_TEST_EXECUTORS) {
-  const E executor = test::make_executor<E>();
+  MEZZO_TEST_EXECUTOR(E, executor);
   for (const bool explicitly : {false, true}) {
     const Buffer<float> w(executor, std::vector<float>{1.f}), g(executor, std::vector<float>{2.f * 65536.f});
     MasterOptimizer<Sgd, float> optimizer{executor, {{w.span(), g.span()}}, Sgd::Options{.lr = .1f}};
@@ -129,7 +129,7 @@ TEST_CASE_TEMPLATE("a_scaled_step_divides_once", E, MEZZO_TEST_EXECUTORS) {
 }
 
 TEST_CASE_TEMPLATE("an_overflow_on_the_first_step_leaves_the_momentum_of_a_fresh_start", E, MEZZO_TEST_EXECUTORS) {
-  const E executor = test::make_executor<E>();
+  MEZZO_TEST_EXECUTOR(E, executor);
   const Buffer<float> w(executor, std::vector<float>{1.f});
   Buffer<float> g(executor, std::vector<float>{infinity});
   MasterOptimizer<Sgd, float> optimizer{executor, {{w.span(), g.span()}}, Sgd::Options{.lr = .1f, .momentum = .9f, .dampening = .5f}};
@@ -146,7 +146,7 @@ TEST_CASE_TEMPLATE("an_overflow_on_the_first_step_leaves_the_momentum_of_a_fresh
 }
 
 TEST_CASE_TEMPLATE("two_optimizers_decide_each_for_itself_or_both_together", E, MEZZO_TEST_EXECUTORS) {
-  const E executor = test::make_executor<E>();
+  MEZZO_TEST_EXECUTOR(E, executor);
   for (const bool jointly : {false, true}) {
     const Buffer<float> a(executor, std::vector<float>{1.f}), ga(executor, std::vector<float>{infinity});
     const Buffer<float> b(executor, std::vector<float>{1.f}), gb(executor, std::vector<float>{1.f});
@@ -168,7 +168,7 @@ TEST_CASE_TEMPLATE("two_optimizers_decide_each_for_itself_or_both_together", E, 
 }
 
 TEST_CASE_TEMPLATE("a_frozen_group_keeps_weights_and_moments_and_its_gradients_are_not_looked_at", E, MEZZO_TEST_EXECUTORS) {
-  const E executor = test::make_executor<E>();
+  MEZZO_TEST_EXECUTOR(E, executor);
   Model<AdamW, E> model(executor);
   MasterOptimizer<AdamW, float16> optimizer{executor, model.parameters(), {AdamW::Options{}, AdamW::Options{}}};
   DynamicLossScaler<config> scaler{executor};
@@ -188,7 +188,7 @@ TEST_CASE_TEMPLATE("a_frozen_group_keeps_weights_and_moments_and_its_gradients_a
 }
 
 TEST_CASE_TEMPLATE("a_given_master_is_read_as_it_is_and_the_model_is_written_from_it", E, MEZZO_TEST_EXECUTORS) {
-  const E executor = test::make_executor<E>();
+  MEZZO_TEST_EXECUTOR(E, executor);
   const Buffer<bfloat16> w(executor, std::vector<bfloat16>(9, convert<bfloat16>(-5.f))), g(executor, std::vector<bfloat16>(9));
   const auto values = some<float>(9, 7, 1.f);
   const Buffer<float> master(executor, values);
@@ -199,7 +199,7 @@ TEST_CASE_TEMPLATE("a_given_master_is_read_as_it_is_and_the_model_is_written_fro
 }
 
 TEST_CASE_TEMPLATE("masters_move_by_updates_that_the_low_type_cannot_see", E, MEZZO_TEST_EXECUTORS) {
-  const E executor = test::make_executor<E>();
+  MEZZO_TEST_EXECUTOR(E, executor);
   const Buffer<bfloat16> w(executor, std::vector<bfloat16>{convert<bfloat16>(1.f)}), g(executor, std::vector<bfloat16>{convert<bfloat16>(1.f)});
   const Buffer<bfloat16> v(executor, std::vector<bfloat16>{convert<bfloat16>(1.f)});
   MasterOptimizer<Sgd, bfloat16> with_master{executor, {{w.span(), g.span()}}, Sgd::Options{.lr = 6e-4f}};
@@ -218,7 +218,7 @@ TEST_CASE_TEMPLATE("masters_move_by_updates_that_the_low_type_cannot_see", E, ME
 }
 
 TEST_CASE_TEMPLATE("resume_equals_no_stop", E, MEZZO_TEST_EXECUTORS) {
-  const E executor = test::make_executor<E>();
+  MEZZO_TEST_EXECUTOR(E, executor);
   Model<AdamW, E> straight(executor), stopped(executor), fresh(executor);
   const std::initializer_list<AdamW::Options> options{AdamW::Options{}, AdamW::Options{.lr = .5f}};
   MasterOptimizer<AdamW, float16> a{executor, straight.parameters(), options}, b{executor, stopped.parameters(), options},
@@ -236,7 +236,7 @@ TEST_CASE_TEMPLATE("resume_equals_no_stop", E, MEZZO_TEST_EXECUTORS) {
 }
 
 TEST_CASE_TEMPLATE("zero_grad_stores_positive_zeros_in_every_gradient", E, MEZZO_TEST_EXECUTORS) {
-  const E executor = test::make_executor<E>();
+  MEZZO_TEST_EXECUTOR(E, executor);
   Model<Sgd, E> model(executor);
   MasterOptimizer<Sgd, float16> optimizer{executor, model.parameters(), {Sgd::Options{}, Sgd::Options{}}};
   optimizer.zero_grad();
@@ -246,7 +246,7 @@ TEST_CASE_TEMPLATE("zero_grad_stores_positive_zeros_in_every_gradient", E, MEZZO
 }
 
 TEST_CASE_TEMPLATE("an_optimizer_without_parameters_or_with_empty_ones_only_counts", E, MEZZO_TEST_EXECUTORS) {
-  const E executor = test::make_executor<E>();
+  MEZZO_TEST_EXECUTOR(E, executor);
   const Buffer<float16> empty(executor, std::vector<float16>{});
   MasterOptimizer<AdamW, float16> none{executor, {}}, empties{executor, {{empty.span(), empty.span()}, {empty.span(), empty.span()}}};
   DynamicLossScaler<> scaler{executor};
@@ -262,7 +262,7 @@ TEST_CASE_TEMPLATE("an_optimizer_without_parameters_or_with_empty_ones_only_coun
 }
 
 TEST_CASE_TEMPLATE("lent_memory_gives_the_same_bits", E, MEZZO_TEST_EXECUTORS) {
-  const E executor = test::make_executor<E>();
+  MEZZO_TEST_EXECUTOR(E, executor);
   Model<AdamW, E> own_model(executor), lent_model(executor);
   const auto parameters = lent_model.parameters();
   const std::size_t bytes = MasterOptimizer<AdamW, float16>::storage_bytes(as_span(parameters), 2);
@@ -353,7 +353,7 @@ TEST_CASE("indices_out_of_range_are_refused") {
 }
 
 TEST_CASE_TEMPLATE("options_and_learning_rates_change_from_the_next_step_on", E, MEZZO_TEST_EXECUTORS) {
-  const E executor = test::make_executor<E>();
+  MEZZO_TEST_EXECUTOR(E, executor);
   const Buffer<float> w(executor, std::vector<float>{0.f}), g(executor, std::vector<float>{1.f});
   MasterOptimizer<Sgd, float> optimizer{executor, {{w.span(), g.span()}}, Sgd::Options{.lr = 1.f}};
   optimizer.step();

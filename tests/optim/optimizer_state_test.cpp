@@ -10,7 +10,7 @@ using namespace mezzo;
 
 TEST_CASE_TEMPLATE("every_field_survives_a_round_trip", E, MEZZO_TEST_EXECUTORS) {
   static_assert(std::is_trivially_copyable_v<OptimizerState>);
-  const E executor = test::make_executor<E>();
+  MEZZO_TEST_EXECUTOR(E, executor);
   MasterOptimizer<Sgd, float> optimizer{executor, {}, Sgd::Options{}};
   const OptimizerState loaded{.applied_steps = 3, .skipped_steps = 5, .gradient_norm = 7.5, .clip_factor = .25f, .schedule_factor = .125f};
   optimizer.load_state(loaded);
@@ -24,7 +24,7 @@ TEST_CASE_TEMPLATE("every_field_survives_a_round_trip", E, MEZZO_TEST_EXECUTORS)
 }
 
 TEST_CASE_TEMPLATE("the_counters_tell_applied_from_skipped_steps_and_the_schedule_moves_with_the_applied", E, MEZZO_TEST_EXECUTORS) {
-  const E executor = test::make_executor<E>();
+  MEZZO_TEST_EXECUTOR(E, executor);
   const test::Buffer<float> weights(executor, std::vector<float>{1.f});
   test::Buffer<float> gradients(executor, std::vector<float>{1.f});
   MasterOptimizer<Sgd, float> optimizer{executor, {{weights.span(), gradients.span()}}, Sgd::Options{.lr = .5f}};

@@ -33,7 +33,7 @@ static_assert(UpdateRule<SignDescent> && UpdateRule<NoMoments> && UpdateRule<Sgd
 static_assert(mezzo::detail::updates_elements<NoMoments> && mezzo::detail::needs_float_moments<AdamW> && !mezzo::detail::needs_float_moments<Sgd>);
 
 TEST_CASE_TEMPLATE("a_rule_of_the_users_runs_like_the_librarys", E, MEZZO_TEST_EXECUTORS) {
-  const E executor = test::make_executor<E>();
+  MEZZO_TEST_EXECUTOR(E, executor);
   const test::Buffer<float16> w(executor, std::vector<float16>(3)), g(executor, std::vector<float16>{convert<float16>(2.f), convert<float16>(-2.f), float16{}});
   MasterOptimizer<SignDescent, float16> optimizer{executor, {{w.span(), g.span()}}, SignDescent::Options{.lr = .5f}};
   optimizer.step();
@@ -48,7 +48,7 @@ TEST_CASE_TEMPLATE("a_rule_of_the_users_runs_like_the_librarys", E, MEZZO_TEST_E
 }
 
 TEST_CASE_TEMPLATE("a_rule_may_keep_nothing", E, MEZZO_TEST_EXECUTORS) {
-  const E executor = test::make_executor<E>();
+  MEZZO_TEST_EXECUTOR(E, executor);
   const test::Buffer<float> w(executor, std::vector<float>(1)), g(executor, std::vector<float>{1.f});
   MasterOptimizer<NoMoments, float> optimizer{executor, {{w.span(), g.span()}}, NoMoments::Options{.lr = .5f}};
   optimizer.step();
