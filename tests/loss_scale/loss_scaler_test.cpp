@@ -18,7 +18,8 @@
 #include "support/executors.hpp"
 #include "support/message.hpp"
 
-namespace {
+// Named: nvcc loses types of an unnamed namespace that is nested, as the macros of doctest nest one.
+namespace loss_scaler_test {
 
 using mezzo::bfloat16;
 using mezzo::convert;
@@ -632,4 +633,4 @@ TEST_CASE_TEMPLATE("every_scaler_trains_the_same_with_and_without_an_explicit_un
   train_with<NoLossScaler::with<mezzo::Check::skip_nonfinite>>(executor);
 }
 
-}  // namespace
+}  // namespace loss_scaler_test

@@ -1,7 +1,8 @@
 #include "numeric/arithmetic_cases.hpp"
 #include "support/executors.hpp"
 
-namespace {
+// Named: nvcc loses types of an unnamed namespace that is nested, as the macros of doctest nest one.
+namespace arithmetic_test {
 
 namespace exact = mezzo::exact;
 using mezzo::test::Buffer;
@@ -72,4 +73,4 @@ static_assert(exact::fma(x, x, -(1.f + 0x1p-11f)) == 0x1p-24f);
 #endif
 static_assert(exact::pow_int(.5, 4) == .0625 && exact::div(1.f, 3.f) == 1.f / 3.f);
 
-}  // namespace
+}  // namespace arithmetic_test

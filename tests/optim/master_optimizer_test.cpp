@@ -293,7 +293,8 @@ TEST_CASE("a_moved_optimizer_goes_on_and_the_one_left_behind_says_so") {
   CHECK(MEZZO_REFUSAL(StateError, first.copy_model_to_masters()) == moved);
   CHECK(MEZZO_REFUSAL(StateError, first.copy_masters_to_model()) == moved);
   CHECK(MEZZO_REFUSAL(StateError, first.gradient(0)) == moved);
-  second = std::move(second);
+  auto& same = second;
+  second = std::move(same);
   second.step();
   CHECK(w[0] == 0.f);
 }
