@@ -103,6 +103,11 @@ Exit compare(const Options& options) {
   Output output(options.output, names);
 
   const mezzo::HostExecutor executor;
+  nlohmann::ordered_json gpu;
+#ifdef CIFAR10_HAS_CUDA
+  if (cuda)   // now: after a failure the device may not answer
+    for (const auto& [key, value] : cuda->describe()) gpu[key] = value;
+#endif
   watch_for_interrupts();
   std::printf("ResNet-%d, %zu training and %zu test images, batch %u%s, %u epochs, seed %llu%s\n", options.depth, training.size(),
               test.size(), options.batch, options.accumulate > 1 ? format(" x %u", options.accumulate).c_str() : "", options.epochs,
@@ -126,10 +131,7 @@ Exit compare(const Options& options) {
   const std::string text = table(results);
   if (!results.empty()) std::printf("\n%s", text.c_str());
   nlohmann::ordered_json json{{"options", to_json(options, autocast, training, test)}, {"machine", describe_machine()}};
-#ifdef CIFAR10_HAS_CUDA
-  if (cuda)
-    for (const auto& [key, value] : cuda->describe()) json["gpu"][key] = value;
-#endif
+  if (!gpu.empty()) json["gpu"] = gpu;
   for (const Result& result : results) json["runs"].push_back(to_json(result));
   if (failure && results.empty()) std::rethrow_exception(failure);
   output.write("table.md", text);

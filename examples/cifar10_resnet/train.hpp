@@ -132,10 +132,12 @@ Result train(const Where& executor, Precision precision, mezzo::LossScalerBase& 
   result.bytes = storage.bytes();
   result.device = place.memory(feed.bytes());
   if constexpr (Place<Where>::counts_flushed)
-    if (result.complete) {
-      const float scale = result.final_scale > 1.f ? result.final_scale : scale_config.init_scale;
-      result.flushed = measure_flushed(executor, shape, training, options.batch, step_images, masters, scale);
-    }
+    if (result.complete) try {
+        const float scale = result.final_scale > 1.f ? result.final_scale : scale_config.init_scale;
+        result.flushed = measure_flushed(executor, shape, training, options.batch, step_images, masters, scale);
+      } catch (const mezzo::OutOfMemory&) {
+        // It needs a second network; the training is worth telling without it.
+      }
   return result;
 }
 
