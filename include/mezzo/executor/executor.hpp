@@ -54,7 +54,7 @@ class AnyExecutor {
  public:
   template <Executor E>
     requires(!std::same_as<E, AnyExecutor> && sizeof(E) <= 16)
-  AnyExecutor([[maybe_unused]] const E& executor) noexcept : operations_(&operations_of<E>) {  // NOLINT: implicit on purpose
+  AnyExecutor([[maybe_unused]] const E& executor) noexcept : operations_(&Table<E>::value) {  // NOLINT: implicit on purpose
     // The one byte of an empty executor has no value, and g++ warns where it sees it read.
     if constexpr (!std::is_empty_v<E>) std::memcpy(value_, &executor, sizeof(E));
   }
@@ -96,7 +96,15 @@ class AnyExecutor {
   };
 
   template <class E>
-  static constexpr Operations operations_of{
+  struct Table;  // after the class, which its functions need complete
+
+  alignas(16) std::byte value_[16] = {};
+  const Operations* operations_;
+};
+
+template <class E>
+struct AnyExecutor::Table {
+  static constexpr Operations value{
       .allocate = [](const AnyExecutor& self, std::size_t bytes, std::source_location where) {
         return self.get<E>().allocate(bytes, where);
       },
@@ -112,9 +120,6 @@ class AnyExecutor {
       .wait = [](const AnyExecutor& self, std::source_location where) { self.get<E>().wait(where); },
       .accessible = [](const AnyExecutor& self, const void* pointer) { return self.get<E>().accessible(pointer); },
   };
-
-  alignas(16) std::byte value_[16] = {};
-  const Operations* operations_;
 };
 
 }  // namespace mezzo

@@ -18,6 +18,12 @@ namespace detail {
 #define MEZZO_NO_CONTRACTION
 #endif
 
+#ifdef __clang__
+#define MEZZO_CONSTEXPR_FMA inline
+#else
+#define MEZZO_CONSTEXPR_FMA constexpr
+#endif
+
 /// The product, safe from contraction: fma(a, b, -0) is a * b rounded once with the sign of zero kept. Only needed where
 /// the target has fused instructions at all; elsewhere it would be a library call.
 MEZZO_HOST_DEVICE constexpr float host_product(float a, float b) {
@@ -108,8 +114,8 @@ MEZZO_HOST_DEVICE constexpr float sub(float a, float b) { return add(a, neg(b));
 MEZZO_HOST_DEVICE constexpr double sub(double a, double b) { return add(a, neg(b)); }
 
 /// a * b + c, rounded once. On a host without fused instructions this is a (slow, exact) library call. In constant
-/// expressions with g++ and clang++ only: nvcc's front end cannot evaluate it.
-MEZZO_HOST_DEVICE constexpr float fma(float a, float b, float c) {
+/// expressions with g++ only: the others cannot evaluate it.
+MEZZO_HOST_DEVICE MEZZO_CONSTEXPR_FMA float fma(float a, float b, float c) {
 #ifdef __CUDA_ARCH__
   if (!__builtin_is_constant_evaluated()) {
     float result = 0.f;
@@ -124,7 +130,7 @@ MEZZO_HOST_DEVICE constexpr float fma(float a, float b, float c) {
 #endif
 }
 
-MEZZO_HOST_DEVICE constexpr double fma(double a, double b, double c) {
+MEZZO_HOST_DEVICE MEZZO_CONSTEXPR_FMA double fma(double a, double b, double c) {
 #ifdef __CUDA_ARCH__
   if (!__builtin_is_constant_evaluated()) {
     double result = 0;
