@@ -28,6 +28,7 @@ inline void require_span(const AnyExecutor& executor, std::source_location where
 /// Refuses two spans that share memory, unless they are one and the same.
 inline void require_same_or_apart(std::source_location where, std::string_view place, std::string_view names, const void* a,
                                   std::size_t a_bytes, const void* b, std::size_t b_bytes) {
+  if (a_bytes == 0 || b_bytes == 0) return;
   const auto first = reinterpret_cast<std::uintptr_t>(a);
   const auto second = reinterpret_cast<std::uintptr_t>(b);
   const bool same = first == second && a_bytes == b_bytes;

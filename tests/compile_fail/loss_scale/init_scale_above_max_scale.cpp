@@ -1,0 +1,9 @@
+// error: LossScaleConfig: init_scale must lie in [min_scale, max_scale]
+#include <mezzo/loss_scale/dynamic.hpp>
+#include <mezzo/executor/host.hpp>
+using namespace mezzo;
+#ifdef CONTROL
+DynamicLossScaler<LossScaleConfig{.init_scale = 2.f, .max_scale = 2.f}> scaler{HostExecutor{}};
+#else
+DynamicLossScaler<LossScaleConfig{.init_scale = 4.f, .max_scale = 2.f}> scaler{HostExecutor{}};
+#endif
