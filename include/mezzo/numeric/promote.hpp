@@ -12,7 +12,7 @@ concept Promotable = Element<T> || stdlib::is_integral_v<T>;
 
 /// Decided on the whole list, so that no order matters.
 template <class... Types>
-constexpr auto promote() {
+MEZZO_HOST_DEVICE constexpr auto promote() {
   static_assert((Promotable<Types> && ...), "promote_t: each type must be one of mezzo's element types, an integer or bool.");
   constexpr bool wide = (stdlib::is_same_v<Types, float> || ...);
   constexpr bool half = (stdlib::is_same_v<Types, float16> || ...);
