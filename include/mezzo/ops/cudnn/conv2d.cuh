@@ -1,10 +1,11 @@
 #pragma once
-// Convolution through cuDNN's graph API: float16, bfloat16, float32 and tf32 in NHWC, float32 sums.
+// Convolution through cuDNN's graph API: float16, bfloat16 and tf32 in NHWC, float32 sums.
 //
-// Kernels that sum in half, transform (Winograd, FFT) or give other bits from run to run are left out. What cuDNN has no
-// kernel for runs as gathered products (ops/cublas/conv2d.cuh). Planning times several kernels on memory of its own, and
-// that can take seconds: call conv2d_prepare once per shape. Link with cuDNN 9 (CMake target mezzo::cudnn, which also
-// defines MEZZO_HAS_CUDNN; all translation units of a program must agree on it).
+// Kernels that sum in half, transform (Winograd, FFT) or give other bits from run to run are left out. Float32 in full
+// precision (Float32Math::ieee) and whatever else cuDNN has no fast kernel for runs as gathered products
+// (ops/cublas/conv2d.cuh): in NHWC cuDNN's fast kernels are those for tensor cores. Planning times several kernels on memory
+// of its own, and that can take seconds: call conv2d_prepare once per shape. Link with cuDNN 9 (CMake target mezzo::cudnn,
+// which also defines MEZZO_HAS_CUDNN; all translation units of a program must agree on it).
 
 #include <algorithm>
 #include <cstddef>
@@ -36,21 +37,10 @@ class GraphConv2d {
   static void prepare(Workspace<CudaExecutor>& workspace, const Conv2dShape& shape, const std::source_location& where) {
     device::refuse_capture(workspace.executor(), "conv2d_prepare", where);
     if (shape.batch == 0) return;
-    bool all = false;
     if constexpr (convolves<T, T, T>) {
-      const Call call{workspace, "conv2d_prepare", where};
-      all = plan<T, T>(call, Pass::forward, shape, scratch_of(workspace, 0)).found();
-      all = plan<T, T>(call, Pass::data_gradient, shape, scratch_of(workspace, 0)).found() && all;
-      all = can_add<T>(call, shape) && all;
-      if constexpr (!std::is_same_v<T, float>) all = plan<T, T>(call, Pass::weight_gradient, shape, scratch_of(workspace, 0)).found() && all;
-      all = plan<T, float>(call, Pass::weight_gradient, shape, scratch_of(workspace, 0)).found() && all;
-      if (weight_bytes(shape) <= workspace.bytes()) {
-        all = plan<T, float>(call, Pass::weight_gradient, shape, scratch_of(workspace, weight_bytes(shape))).found() && all;
-      } else {
-        all = false;
-      }
+      if (is_fast<T>(workspace) && plan_all<T>({workspace, "conv2d_prepare", where}, shape)) return;
     }
-    if (!all) Gathered::prepare<T>(workspace, shape, where);
+    Gathered::prepare<T>(workspace, shape, where);
   }
 
   template <class X, class W, class Y>
@@ -58,7 +48,7 @@ class GraphConv2d {
                       const std::source_location& where) {
     if constexpr (convolves<X, W, Y>) {
       const Call call{workspace, "conv2d", where};
-      if (aligned(x, w, y) && run<X, Y>(call, Pass::forward, shape, x, w, y, scratch_of(workspace, 0))) return;
+      if (is_fast<X>(workspace) && aligned(x, w, y) && run<X, Y>(call, Pass::forward, shape, x, w, y, scratch_of(workspace, 0))) return;
     }
     Gathered::forward(workspace, shape, x, w, y, where);
   }
@@ -68,7 +58,7 @@ class GraphConv2d {
                             Accumulate accumulate, const std::source_location& where) {
     if constexpr (convolves<DY, W, DX>) {
       const Call call{workspace, "conv2d_data_gradient", where};
-      if (aligned(dy, w, dx)) {
+      if (is_fast<DY>(workspace) && aligned(dy, w, dx)) {
         if (accumulate == Accumulate::no) {
           if (run<DY, DX>(call, Pass::data_gradient, shape, dy, w, dx, scratch_of(workspace, 0))) return;
         } else if constexpr (std::is_same_v<DY, DX>) {
@@ -84,7 +74,7 @@ class GraphConv2d {
                               Accumulate accumulate, const std::source_location& where) {
     if constexpr (convolves<X, DY, DW>) {
       const Call call{workspace, "conv2d_weight_gradient", where};
-      if (shape.batch != 0 && aligned(x, dy, dw)) {
+      if (is_fast<X>(workspace) && shape.batch != 0 && aligned(x, dy, dw)) {
         if (accumulate == Accumulate::no) {
           if (run<X, DW>(call, Pass::weight_gradient, shape, dy, x, dw, scratch_of(workspace, 0))) return;
         } else if (weight_bytes(shape) <= workspace.bytes()) {
@@ -139,6 +129,28 @@ class GraphConv2d {
   template <class... T>
   static bool aligned(const T*... pointers) {
     return (device::is_aligned(pointers) && ...);
+  }
+
+  /// Whether cuDNN is the faster way for operands of this type.
+  template <class In>
+  static bool is_fast(Workspace<CudaExecutor>& workspace) {
+    return !std::is_same_v<In, float> || float32_math(workspace) == Float32Math::tf32;
+  }
+
+  /// Plans every pass; returns whether cuDNN has kernels for all of them.
+  template <class T>
+  static bool plan_all(const Call& call, const Conv2dShape& shape) {
+    bool all = plan<T, T>(call, Pass::forward, shape, scratch_of(call.workspace, 0)).found();
+    all = plan<T, T>(call, Pass::data_gradient, shape, scratch_of(call.workspace, 0)).found() && all;
+    all = can_add<T>(call, shape) && all;
+    if constexpr (!std::is_same_v<T, float>) all = plan<T, T>(call, Pass::weight_gradient, shape, scratch_of(call.workspace, 0)).found() && all;
+    all = plan<T, float>(call, Pass::weight_gradient, shape, scratch_of(call.workspace, 0)).found() && all;
+    if (weight_bytes(shape) <= call.workspace.bytes()) {
+      all = plan<T, float>(call, Pass::weight_gradient, shape, scratch_of(call.workspace, weight_bytes(shape))).found() && all;
+    } else {
+      all = false;
+    }
+    return all;
   }
 
   template <class In, class Out>
