@@ -43,13 +43,32 @@ struct Double {
   MEZZO_HOST_DEVICE void operator()() const { *output = exact::mul(2.f, convert<float>(*weight)); }
 };
 
+/// A number that looks random, the same on host and device.
+MEZZO_HOST_DEVICE inline std::uint64_t scrambled(std::uint64_t k) {
+  k = (k ^ (k >> 30)) * 0xbf58476d1ce4e5b9U;
+  k = (k ^ (k >> 27)) * 0x94d049bb133111ebU;
+  return k ^ (k >> 31);
+}
+MEZZO_HOST_DEVICE inline bool overflows(std::uint64_t step) { return scrambled(step) % 7 < 2; }
+
+/// The gradient of the next step: every seventh infinite, every seventh a NaN.
+struct NextGradient {
+  std::uint64_t* step;
+  float16* gradient;
+  MEZZO_HOST_DEVICE void operator()() const {
+    const std::uint64_t now = ++*step;
+    const float16 bad = scrambled(now) % 7 == 0 ? element_limits<float16>::infinity() : element_limits<float16>::quiet_nan();
+    *gradient = overflows(now) ? bad : convert<float16>(1.f);
+  }
+};
+
 }  // namespace graph_test
 
 namespace {
 
 using namespace mezzo;
 using namespace mezzo::test;
-using graph_test::Backward, graph_test::Double;
+using graph_test::Backward, graph_test::Double, graph_test::NextGradient;
 
 /// Where a test captures and replays, on the host.
 struct HostReplays {
@@ -363,6 +382,33 @@ TEST_CASE_TEMPLATE("the_scale_stays_finite_however_long_a_run_is_clean", Replays
   gradient.write({std::numeric_limits<float>::infinity()});
   replays.replay();
   CHECK(scaler.state().scale == 0x1p125f);
+}
+
+TEST_CASE_TEMPLATE("a_million_replays_with_random_overflows_leave_the_state_that_the_update_rule_says" * doctest::test_suite("nightly"),
+                   Replays, REPLAYS) {
+  NEEDS_REPLAYS(Replays);
+  Replays replays;
+  const auto executor = replays.executor();
+  constexpr LossScaleConfig lively{.init_scale = 1024.f, .growth_interval = 3, .hysteresis = 2, .min_scale = 1.f, .max_scale = 0x1p15f};
+  DynamicLossScaler<lively> scaler{executor};
+  const Buffer<float16> weight(executor, std::vector{convert<float16>(1.f)}), gradient(executor, 1);
+  const Buffer<std::uint64_t> step(executor, 1);
+  MasterOptimizer<AdamW, float16> optimizer{executor, {{weight, gradient}}, AdamW::Options{.lr = 1e-5f}};
+  replays.capture([&] {
+    run_once(executor, NextGradient{step.data(), gradient.data()});
+    scaler.step(optimizer);
+    scaler.update();
+  });
+  LossScaleState wanted{.scale = lively.init_scale};
+  for (std::uint64_t now = 1; now <= 1'000'000; ++now) {
+    replays.replay();
+    wanted = updated(wanted, lively, graph_test::overflows(now));
+    if (now % 20'000 != 0) continue;
+    REQUIRE(scaler.state() == wanted);
+    REQUIRE(optimizer.state().applied_steps == wanted.applied_steps);
+    REQUIRE(optimizer.state().skipped_steps == wanted.skipped_steps);
+    REQUIRE(is_finite(weight.read()[0]));
+  }
 }
 
 }  // namespace

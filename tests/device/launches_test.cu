@@ -163,6 +163,46 @@ TEST_CASE("one_flag_is_set_when_every_gradient_of_many_blocks_overflows_at_once"
   CHECK(model.all_weights_are(1.f));
 }
 
+TEST_CASE("memory_that_held_other_values_before_leaves_no_trace_also_when_the_first_step_overflows") {
+  MEZZO_NEEDS_DEVICE();
+  const Stream stream;
+  const CudaExecutor executor{stream};
+  for (const bool lent : {false, true}) {
+    CAPTURE(lent);
+    const Model model({1, 700}, std::numeric_limits<float>::infinity());
+    // All bits set is a NaN, and a counter far beyond any run.
+    const DeviceArray<std::byte> storage(std::vector<std::byte>(1 << 16, std::byte{0xff}));
+    const DeviceArray<std::byte> scaler_storage(std::vector<std::byte>(DynamicLossScaler<>::storage_bytes(), std::byte{0xff}));
+    REQUIRE(Optimizer::storage_bytes(model.parameters) <= storage.size());
+    void* const freed = executor.allocate(1 << 20);  // what the executor gives out next was this
+    executor.fill(freed, std::byte{0xff}, 1 << 20);
+    executor.deallocate(freed, 1 << 20);
+
+    const Sgd::Options options{.lr = .1f, .momentum = .9f};
+    DynamicLossScaler<> scaler = lent ? DynamicLossScaler<>{executor, scaler_storage.span()} : DynamicLossScaler<>{executor};
+    Optimizer optimizer = lent ? Optimizer{executor, model.parameters, options, storage.span()} : Optimizer{executor, model.parameters, options};
+    scaler.step(optimizer);
+    scaler.update();
+    stream.wait();
+    CHECK(model.all_weights_are(1.f));
+    model.gradients.write(std::vector<float16>(model.gradients.size(), convert<float16>(32768.f)));
+    scaler.step(optimizer);
+    scaler.update();
+    CHECK(optimizer.state().applied_steps == 1);
+    CHECK(optimizer.state().skipped_steps == 1);
+    CHECK(scaler.state() == LossScaleState{.scale = 32768.f, .growth_tracker = 1, .applied_steps = 1, .skipped_steps = 1});
+    for (std::size_t i = 0; i < optimizer.size(); ++i) {
+      std::vector<float> values(optimizer.master(i).size());
+      executor.copy(values.data(), optimizer.master(i).data(), values.size() * sizeof(float));
+      executor.wait();
+      CHECK(values == std::vector<float>(values.size(), .9f));
+      executor.copy(values.data(), optimizer.moment(i, 0).data(), values.size() * sizeof(float));
+      executor.wait();
+      CHECK(values == std::vector<float>(values.size(), 1.f));
+    }
+  }
+}
+
 struct ReportFromMany {
   LossScaleView view;
   MEZZO_HOST_DEVICE void operator()(std::uint64_t) const { view.report_overflow(); }
