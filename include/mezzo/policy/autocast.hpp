@@ -51,7 +51,7 @@ MEZZO_HOST_DEVICE constexpr CastRule rule_after() {
 ///
 ///     using Policy = Autocast<float16>;
 ///     using Tuned = Policy::with<op::softmax, CastRule::lower_precision>;   // one op differs
-///     using Off = Policy::disabled;                                         // a region without autocast; Off::enabled leads back
+///     using Off = Policy::disabled;                                         // no autocast; Off::enabled leads back
 ///
 /// @tparam Low     float16 or bfloat16; float for the float32 baseline; an 8-bit type for GEMM only.
 /// @tparam Where   leave it; see `disabled`.

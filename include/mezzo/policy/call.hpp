@@ -52,7 +52,8 @@ MEZZO_HOST_DEVICE constexpr auto cast_shape() {
 template <class Caster, class List>
 inline constexpr bool keeps = true;
 template <class Caster, class... Types>
-inline constexpr bool keeps<Caster, TypeList<Types...>> = (stdlib::is_same_v<typename Caster::template type<Types>, Types> && ...);
+inline constexpr bool keeps<Caster, TypeList<Types...>> =
+  (stdlib::is_same_v<typename Caster::template type<Types>, Types> && ...);
 
 template <class Caster, class Arg>
 MEZZO_HOST_DEVICE constexpr decltype(auto) cast_argument(Arg&& arg);

@@ -74,8 +74,8 @@ namespace detail {
 template <class Policy, class Op, class Given>
 CastReportRow cast_report_row() {
   using Low = typename Policy::low_type;
-  constexpr bool refused = Policy::is_enabled && ((!stdlib::is_same_v<Low, float> && Policy::template rule<Op> == CastRule::banned) ||
-                                                  (EightBit<Low> && !op_is_gemm<Op>()));
+  constexpr bool banned = !stdlib::is_same_v<Low, float> && Policy::template rule<Op> == CastRule::banned;
+  constexpr bool refused = Policy::is_enabled && (banned || (EightBit<Low> && !op_is_gemm<Op>()));
   const auto rule = Policy::is_enabled ? Policy::template rule<Op> : CastRule::pass_through;
   if constexpr (refused) {
     return {Op::name, rule, type_name<Given>(), "", "", "", true};

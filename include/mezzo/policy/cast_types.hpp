@@ -129,8 +129,8 @@ MEZZO_HOST_DEVICE constexpr bool check_ban() {
     Op::template allow<Allowed>();
   } else {
     static_assert(Allowed,
-      "this op is banned under a low-precision policy: its results or gradients do not fit in 16 bits. Use the safe op that its tag "
-      "names, call it under Policy::disabled with float arguments, or lift the ban with Policy::with<Op, CastRule::float32>.");
+      "this op is banned under a low-precision policy: its results or gradients do not fit in 16 bits. Use the safe op that "
+      "its tag names, call it under Policy::disabled with float arguments, or lift the ban with Policy::with<Op, CastRule::float32>.");
   }
   return Allowed;
 }
@@ -217,7 +217,8 @@ using call_t = typename CallOfList<Policy, Op, elements_of_all_t<Args...>>::type
 template <class List>
 struct OnlyElement {
   static_assert(sizeof(List) == 0,
-    "argument_type_t: the argument asked about must hold elements of exactly one type. Ask about each member of a tuple by itself.");
+    "argument_type_t: the argument asked about must hold elements of exactly one type. Ask about each "
+    "member of a tuple by itself.");
 };
 template <class T>
 struct OnlyElement<TypeList<T>> {

@@ -167,21 +167,21 @@ MEZZO_HOST_DEVICE constexpr auto custom_fwd(Args&&... args) {
   if constexpr (is_policy) {
     using CastInputs = typename decltype(detail::cast_inputs_of<Op>())::type;
     static_assert(stdlib::is_void_v<CastInputs> || stdlib::is_same_v<CastInputs, float> || SixteenBit<CastInputs>,
-      "custom_fwd: cast_inputs must be float, float16 or bfloat16; void passes mixed types as they are. Nothing is cast to double, or to "
-      "8 bits without a scale.");
+      "custom_fwd: cast_inputs must be float, float16 or bfloat16; void passes mixed types as they are. Nothing is cast to "
+      "double, or to 8 bits without a scale.");
     constexpr bool casts = Policy::is_enabled && !stdlib::is_void_v<CastInputs>;
     constexpr bool uniform = detail::same_floats<detail::elements_of_all_t<Args...>>;
     static_assert(uniform || !Policy::is_enabled || detail::names_cast_inputs<Op>,
-      "custom_fwd: the arguments have different floating types and the op does not say what to cast them to. Write using cast_inputs = "
-      "float; in the op, or using cast_inputs = void; where its forward takes mixed types.");
+      "custom_fwd: the arguments have different floating types and the op does not say what to cast them to. Write using "
+      "cast_inputs = float; in the op, or using cast_inputs = void; where its forward takes mixed types.");
     using P = stdlib::conditional_t<casts, typename Policy::disabled, Policy>;
     using Caster = detail::InputCaster<stdlib::conditional_t<casts, CastInputs, void>>;
     constexpr bool callable = requires {
       Op::forward(Context<P>{}, detail::cast_argument<Caster>(static_cast<Args&&>(args))...);
     };
     static_assert(callable,
-      "custom_fwd: Op::forward(Context<P>, args...) must take the context first and then these arguments, cast as cast_inputs says. "
-      "P is Policy, or Policy::disabled where the op has cast_inputs.");
+      "custom_fwd: Op::forward(Context<P>, args...) must take the context first and then these arguments, cast as cast_inputs "
+      "says. P is Policy, or Policy::disabled where the op has cast_inputs.");
     if constexpr (callable) {
       auto result = Op::forward(Context<P>{}, detail::cast_argument<Caster>(static_cast<Args&&>(args))...);
       if constexpr (detail::is_saved<decltype(result)>) {
@@ -209,18 +209,19 @@ MEZZO_EXEC_CHECK_DISABLE
 template <class Op, class C, class... Grads>
 MEZZO_HOST_DEVICE constexpr decltype(auto) custom_bwd(const C& context, Grads&&... grads) {
   static_assert(detail::is_op_context<C>,
-    "custom_bwd<Op>(context, grads...): the context must be the one that custom_fwd<Policy, Op> returned: it carries the policy and "
-    "what the forward saved.");
+    "custom_bwd<Op>(context, grads...): the context must be the one that custom_fwd<Policy, Op> returned: it carries the policy "
+    "and what the forward saved.");
   if constexpr (detail::is_op_context<C>) {
     constexpr bool same_op = stdlib::is_same_v<typename C::op, Op>;
     static_assert(same_op,
-      "custom_bwd<Op>(context, grads...): the context was made by another op's forward. Name the op that custom_fwd was called with.");
+      "custom_bwd<Op>(context, grads...): the context was made by another op's forward. Name the op that custom_fwd "
+      "was called with.");
     if constexpr (same_op) {
       using Base = typename C::Base;
       constexpr bool callable = requires { Op::backward(static_cast<const Base&>(context), static_cast<Grads&&>(grads)...); };
       static_assert(callable,
-        "custom_bwd: Op::backward(const Context<P, Kept...>&, grads...) must take the context of its own forward, the same policy and the "
-        "saved values, and then these gradients. Leave P a template parameter.");
+        "custom_bwd: Op::backward(const Context<P, Kept...>&, grads...) must take the context of its own forward, the same "
+        "policy and the saved values, and then these gradients. Leave P a template parameter.");
       if constexpr (callable) {
         return Op::backward(static_cast<const Base&>(context), static_cast<Grads&&>(grads)...);
       }
@@ -235,7 +236,8 @@ template <class P, class... Kept>
 struct std::tuple_size<mezzo::Context<P, Kept...>> : mezzo::stdlib::integral_constant<mezzo::stdlib::size_t, sizeof...(Kept)> {};
 template <mezzo::stdlib::size_t Index, class P, class... Kept>
 struct std::tuple_element<Index, mezzo::Context<P, Kept...>> {
-  using type = mezzo::stdlib::remove_cvref_t<decltype(mezzo::stdlib::declval<const mezzo::Context<P, Kept...>&>().template get<Index>())>;
+  using Value = decltype(mezzo::stdlib::declval<const mezzo::Context<P, Kept...>&>().template get<Index>());
+  using type = mezzo::stdlib::remove_cvref_t<Value>;
 };
 #ifdef __CUDACC_RTC__
 template <class P, class... Kept>

@@ -13,7 +13,8 @@ namespace mezzo {
 
 /// Policies with the names that a user picks them by.
 ///
-///     constexpr PolicyChoices<Autocast<float>, Autocast<float16>, Autocast<bfloat16>> precisions{"float32", "float16", "bfloat16"};
+///     constexpr PolicyChoices<Autocast<float>, Autocast<float16>, Autocast<bfloat16>> precisions{
+///       "float32", "float16", "bfloat16"};
 ///     precisions.dispatch(argv[1], [&]<class Policy>(Policy) { train<Policy>(model); });
 ///
 /// Everything inside the call is compiled once for each policy: choose at the top of the program, not in its loops.
@@ -61,8 +62,8 @@ class PolicyChoices {
     if (name == names_[Index]) return f(P());
     if constexpr (sizeof...(Rest) > 0) {
       static_assert(std::is_same_v<returned_t<F, P>, decltype(pick<Index + 1, F, Rest...>(name, f, where))>,
-        "PolicyChoices::dispatch: the function must return the same type for every policy. Return a plain value (the loss as float, "
-        "say), not one whose type depends on the policy.");
+        "PolicyChoices::dispatch: the function must return the same type for every policy. Return a plain value (the loss as "
+        "float, say), not one whose type depends on the policy.");
       return pick<Index + 1, F, Rest...>(name, f, where);
     } else {
       std::string list;

@@ -41,8 +41,8 @@ template <class Policy, class Op, class... Others, class Stored, class Extents, 
 MEZZO_HOST_DEVICE constexpr auto argument_view(const ::cuda::std::mdspan<Stored, Extents, Layout>& data) {
   using T = argument_type_t<Policy, Op, Stored, Others...>;
   static_assert(!EightBit<T> || stdlib::is_same_v<T, stdlib::remove_const_t<Stored>>,
-    "argument_view: nothing is cast to an 8-bit type without a scale, and an mdspan view has none. Store the data in 8 bits, or use "
-    "with_scale on its span (mezzo/policy/scaled.hpp).");
+    "argument_view: nothing is cast to an 8-bit type without a scale, and an mdspan view has none. Store the data in 8 bits, or "
+    "use with_scale on its span (mezzo/policy/scaled.hpp).");
   return ConvertingMdspan<T, const Stored, Extents, Layout>(data.data_handle(), data.mapping());
 }
 

@@ -48,7 +48,8 @@ constexpr auto argument_view(const P& parameter, const std::source_location& whe
   if constexpr (stdlib::is_same_v<T, Master> && !stdlib::is_same_v<T, Model>) {
     const auto size = static_cast<stdlib::size_t>(parameter.master.size());
     if (size != static_cast<stdlib::size_t>(parameter.model.size())) {
-      fail<InvalidArgument>(where, "argument_view", "the master must have the model's ", parameter.model.size(), " elements, got ", size);
+      fail<InvalidArgument>(
+        where, "argument_view", "the master must have the model's ", parameter.model.size(), " elements, got ", size);
     }
     return ConvertingView<T, const Master>(detail::plain_pointer(parameter.master.data()), size);
   } else {

@@ -82,7 +82,8 @@ class ConvertingIterator {
   using iterator_category = stdlib::random_access_iterator_tag;
 
   ConvertingIterator() = default;
-  MEZZO_HOST_DEVICE constexpr explicit ConvertingIterator(Stored* element, Factor factor = {}) : element_(element), factor_(factor) {}
+  MEZZO_HOST_DEVICE constexpr explicit ConvertingIterator(Stored* element, Factor factor = {})
+      : element_(element), factor_(factor) {}
 
   MEZZO_HOST_DEVICE constexpr reference operator*() const { return Access::at(element_, factor_); }
   MEZZO_HOST_DEVICE constexpr reference operator[](difference_type n) const { return Access::at(element_ + n, factor_); }
@@ -174,7 +175,7 @@ MEZZO_HOST_DEVICE constexpr auto plain_pointer(Pointer pointer) {
 
 /// `range` seen as elements of `T`; over a const range (or a span of const) it is read-only.
 ///
-/// @param range [n] of any element type: a vector, array, span, Thrust or rmm vector. Not a temporary vector: it must outlive the view.
+/// @param range [n] of any element type: a vector, array, span, Thrust or rmm vector. It must outlive the view.
 MEZZO_EXEC_CHECK_DISABLE
 template <Element T, detail::StoredRange Range>
 MEZZO_HOST_DEVICE constexpr auto convert_view(Range&& range) {

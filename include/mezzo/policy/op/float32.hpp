@@ -33,7 +33,9 @@ struct frobenius_norm : Follows<CastRule::float32> { static constexpr const char
 struct nuclear_norm : Follows<CastRule::float32> { static constexpr const char* name = "nuclear_norm"; };
 
 // -- Losses ----------------------------------------------------------------------------------------------
-struct binary_cross_entropy_with_logits : Follows<CastRule::float32> { static constexpr const char* name = "binary_cross_entropy_with_logits"; };
+struct binary_cross_entropy_with_logits : Follows<CastRule::float32> {
+  static constexpr const char* name = "binary_cross_entropy_with_logits";
+};
 struct cosine_embedding_loss : Follows<CastRule::float32> { static constexpr const char* name = "cosine_embedding_loss"; };
 struct cross_entropy : Follows<CastRule::float32> { static constexpr const char* name = "cross_entropy"; };
 struct hinge_embedding_loss : Follows<CastRule::float32> { static constexpr const char* name = "hinge_embedding_loss"; };

@@ -15,17 +15,22 @@ struct conv_transpose1d : Follows<CastRule::lower_precision> { static constexpr 
 struct conv_transpose2d : Follows<CastRule::lower_precision> { static constexpr const char* name = "conv_transpose2d"; };
 struct conv_transpose3d : Follows<CastRule::lower_precision> { static constexpr const char* name = "conv_transpose3d"; };
 
+/// Base of the ops that are one matrix product: they may run with an 8-bit low type too.
+struct MatrixProduct : Follows<CastRule::lower_precision> {
+  static constexpr bool is_gemm = true;
+};
+
 // -- Products of matrices and vectors --------------------------------------------------------------------
-struct matmul : Follows<CastRule::lower_precision> { static constexpr const char* name = "matmul"; static constexpr bool is_gemm = true; };
-struct mm : Follows<CastRule::lower_precision> { static constexpr const char* name = "mm"; static constexpr bool is_gemm = true; };
+struct matmul : MatrixProduct { static constexpr const char* name = "matmul"; };
+struct mm : MatrixProduct { static constexpr const char* name = "mm"; };
 struct mv : Follows<CastRule::lower_precision> { static constexpr const char* name = "mv"; };
-struct bmm : Follows<CastRule::lower_precision> { static constexpr const char* name = "bmm"; static constexpr bool is_gemm = true; };
-struct addmm : Follows<CastRule::lower_precision> { static constexpr const char* name = "addmm"; static constexpr bool is_gemm = true; };
+struct bmm : MatrixProduct { static constexpr const char* name = "bmm"; };
+struct addmm : MatrixProduct { static constexpr const char* name = "addmm"; };
 struct addmv : Follows<CastRule::lower_precision> { static constexpr const char* name = "addmv"; };
 struct addr : Follows<CastRule::lower_precision> { static constexpr const char* name = "addr"; };
-struct addbmm : Follows<CastRule::lower_precision> { static constexpr const char* name = "addbmm"; static constexpr bool is_gemm = true; };
-struct baddbmm : Follows<CastRule::lower_precision> { static constexpr const char* name = "baddbmm"; static constexpr bool is_gemm = true; };
-struct linear : Follows<CastRule::lower_precision> { static constexpr const char* name = "linear"; static constexpr bool is_gemm = true; };
+struct addbmm : MatrixProduct { static constexpr const char* name = "addbmm"; };
+struct baddbmm : MatrixProduct { static constexpr const char* name = "baddbmm"; };
+struct linear : MatrixProduct { static constexpr const char* name = "linear"; };
 struct linalg_vecdot : Follows<CastRule::lower_precision> { static constexpr const char* name = "linalg_vecdot"; };
 struct linalg_multi_dot : Follows<CastRule::lower_precision> { static constexpr const char* name = "linalg_multi_dot"; };
 struct chain_matmul : Follows<CastRule::lower_precision> { static constexpr const char* name = "chain_matmul"; };
@@ -36,7 +41,9 @@ struct lstm_cell : Follows<CastRule::lower_precision> { static constexpr const c
 struct gru_cell : Follows<CastRule::lower_precision> { static constexpr const char* name = "gru_cell"; };
 struct rnn_tanh_cell : Follows<CastRule::lower_precision> { static constexpr const char* name = "rnn_tanh_cell"; };
 struct rnn_relu_cell : Follows<CastRule::lower_precision> { static constexpr const char* name = "rnn_relu_cell"; };
-struct scaled_dot_product_attention : Follows<CastRule::lower_precision> { static constexpr const char* name = "scaled_dot_product_attention"; };
+struct scaled_dot_product_attention : Follows<CastRule::lower_precision> {
+  static constexpr const char* name = "scaled_dot_product_attention";
+};
 
 // -- Activations -----------------------------------------------------------------------------------------
 struct prelu : Follows<CastRule::lower_precision> { static constexpr const char* name = "prelu"; };
