@@ -26,6 +26,9 @@
 #ifdef __CUDACC__
 #include <cooperative_groups.h>
 #include <cuda/atomic>
+#if __has_include(<cudnn_frontend.h>)
+#include <cudnn_frontend.h>
+#endif
 #endif
 #if __has_include(<cblas.h>)
 #include <cblas.h>

@@ -25,7 +25,7 @@ void for_each_product(const LinearShape& s, Body&& body) {
 
 constexpr LinearShape shapes[] = {{.batch = 64, .in_features = 64, .out_features = 10}, {.batch = 1, .in_features = 1, .out_features = 1},
                                   {.batch = 3, .in_features = 300, .out_features = 7},  {.batch = 130, .in_features = 5, .out_features = 70},
-                                  {.batch = 3, .in_features = 2, .out_features = 515}};
+                                  {.batch = 3, .in_features = 2, .out_features = 515},  {.batch = 1, .in_features = 512, .out_features = 40}};
 
 TEST_CASE_TEMPLATE("forward_and_gradients_are_sums_rounded_once", Case, MEZZO_OPS_CASES) {
   using T = typename Case::Element;
@@ -58,6 +58,14 @@ TEST_CASE_TEMPLATE("forward_and_gradients_are_sums_rounded_once", Case, MEZZO_OP
     check_sums(y.read(), y_exact);
     mezzo::linear<Policy>(workspace, shape, in, weights, none, y);
     check_sums(y.read(), no_bias);
+    const auto low = random_values<T>(bias.size(), 5);
+    auto low_exact = no_bias;
+    for (std::size_t i = 0; i < dy.size(); ++i) low_exact[i].add(exact(low[i % low.size()]));
+    mezzo::linear<Policy>(workspace, shape, in, weights, Buffer<T>(executor, low), y);
+    check_sums(y.read(), low_exact);
+    const Buffer<Sum> unrounded(executor, dy.size());
+    mezzo::linear<Policy>(workspace, shape, in, weights, Buffer<T>(executor, low), unrounded);
+    check_sums(unrounded.read(), low_exact);
     mezzo::linear_data_gradient<Policy>(workspace, shape, gradient, weights, dx);
     check_sums(dx.read(), dx_exact);
     mezzo::linear_weight_gradient<Policy>(workspace, shape, in, gradient, dw);

@@ -185,15 +185,16 @@ class GatheredConv2d {
       if (images == 0) continue;
       Conv2dShape tile = shape;
       tile.batch = images;
-      for (const cudaDataType_t out : {data_type<T>(), data_type<Sum>()}) {
-        static_cast<void>(products.plan(workspace.executor(),
-                                        {.shape = product_of(tile, pass),
-                                         .a = data_type<T>(),
-                                         .b = data_type<T>(),
-                                         .c = out,
-                                         .math = float32_math(workspace),
-                                         .scratch = layout.product.bytes},
-                                        "conv2d_prepare", where));
+      const GemmShape gemm = product_of(tile, pass);
+      const T* const any = nullptr;
+      const auto plan = [&](const auto* out) {
+        const ProductKey key = product_key(workspace, gemm, any, any, out, out, layout.product, gemm.m);
+        static_cast<void>(products.plan(workspace.executor(), key, "conv2d_prepare", where));
+      };
+      plan(any);
+      plan(static_cast<const Sum*>(nullptr));
+      if constexpr (SixteenBit<T>) {
+        if (pass != Pass::forward) plan_joined<T>(workspace, "conv2d_prepare", gemm, layout.product, where);
       }
     }
   }
@@ -231,9 +232,7 @@ class GatheredConv2d {
   static void product(Workspace<CudaExecutor>& workspace, std::string_view op, const GemmShape& gemm, const A* a, const B* b, C* c,
                       bool add, const Layout& layout, const std::source_location& where) {
     const C* const none = nullptr;
-    if constexpr (multiplies<A, B, C>) {
-      if (multiply(workspace, op, gemm, a, b, none, c, add, layout.product, where)) return;
-    }
+    if (multiply_once_rounded(workspace, op, gemm, a, b, none, c, add, layout.product, where)) return;
     plain_multiply(workspace.executor(), gemm, a, b, none, c, add, where);
   }
 };

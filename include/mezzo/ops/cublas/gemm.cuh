@@ -10,6 +10,7 @@
 
 #include <mezzo/executor/cuda.cuh>
 #include <mezzo/ops/accumulate.hpp>
+#include <mezzo/ops/cublas/detail/joined_product.cuh>
 #include <mezzo/ops/cublas/detail/plain_gemm.cuh>
 #include <mezzo/ops/cublas/detail/product.hpp>
 #include <mezzo/ops/detail/operands.hpp>
@@ -26,13 +27,28 @@ template <class A, class B, class C>
 inline constexpr bool multiplies = std::is_same_v<A, B> && ((SixteenBit<A> && (std::is_same_v<C, A> || std::is_same_v<C, float>)) ||
                                                             (FullPrecision<A> && std::is_same_v<C, A>));
 
-/// Bytes of the unrounded product, for a bias that is not of C's type; rounded up to what cuBLAS wants aligned.
-inline std::size_t sum_bytes(const GemmShape& shape) {
-  return (static_cast<std::size_t>(shape.m) * static_cast<std::size_t>(shape.n) * sizeof(float) + 255) / 256 * 256;
+/// Queues C = A B [+ bias] [+ C], a bias or what C holds but not both, rounded once. Returns false, with nothing queued,
+/// where cuBLASLt does not multiply these types or has no kernel.
+template <class A, class B, class Bias, class C>
+bool multiply_once_rounded(Workspace<CudaExecutor>& workspace, std::string_view op, const GemmShape& shape, const A* a, const B* b,
+                           const Bias* bias, C* c, bool add, const ProductScratch& scratch, const std::source_location& where) {
+  if constexpr (!multiplies<A, B, C>) {
+    return false;
+  } else {
+    const C* const none = nullptr;
+    if (bias == nullptr && !(add && SixteenBit<C>)) return multiply(workspace, op, shape, a, b, none, c, add, scratch, where);
+    if constexpr (SixteenBit<C>) {
+      return multiply_joined(workspace, op, shape, a, b, bias, c, scratch, where);
+    } else if constexpr (std::is_same_v<Bias, C>) {
+      return multiply(workspace, op, shape, a, b, bias, c, add, scratch, where);
+    } else {  // the sums are in C as they are, and the bias can follow
+      if (!multiply(workspace, op, shape, a, b, none, c, false, scratch, where)) return false;
+      for_each_index(workspace.executor(), static_cast<std::uint64_t>(shape.m * shape.n),
+                     AddBias<C, Bias, C>{static_cast<std::uint64_t>(shape.n), c, bias, c}, where);
+      return true;
+    }
+  }
 }
-
-/// The largest such product that `matmul_workspace_bytes` provides for.
-inline constexpr std::size_t most_sum_bytes = std::size_t{64} << 20;
 
 }  // namespace cublas
 
@@ -40,9 +56,8 @@ template <>
 struct Backend<CudaExecutor, op::matmul> {
   /// Scratch for operands of type T. With less, also with none, fewer kernels are there to choose from.
   template <class T>
-  static std::size_t workspace_bytes(const CudaExecutor&, const GemmShape& shape) {
-    const std::size_t sums = SixteenBit<T> ? cublas::sum_bytes(shape) : 0;
-    return cublas::recommended_scratch + 256 + (sums <= cublas::most_sum_bytes ? sums : 0);
+  static std::size_t workspace_bytes(const CudaExecutor&, const GemmShape&) {
+    return cublas::recommended_scratch + 256;
   }
 
   /// Plans the product with results in T and float, with and without bias, for operands aligned to 16 bytes.
@@ -51,12 +66,11 @@ struct Backend<CudaExecutor, op::matmul> {
     device::refuse_capture(workspace.executor(), "matmul_prepare", where);
     if constexpr (cublas::multiplies<T, T, T>) {
       if (shape.m == 0 || shape.n == 0 || shape.k == 0) return;
-      plan<T, T>(workspace, shape, workspace_from(workspace, 0), where);
+      const cublas::ProductScratch scratch = scratch_of(workspace);
+      plan<T, T>(workspace, shape, scratch, where);
       if constexpr (SixteenBit<T>) {
-        plan<T, float>(workspace, shape, workspace_from(workspace, 0), where);
-        if (cublas::sum_bytes(shape) <= workspace.bytes()) {
-          plan<T, float>(workspace, shape, workspace_from(workspace, cublas::sum_bytes(shape)), where);
-        }
+        plan<T, float>(workspace, shape, scratch, where);
+        cublas::plan_joined<T>(workspace, "matmul_prepare", shape, scratch, where);
       }
     }
   }
@@ -65,52 +79,26 @@ struct Backend<CudaExecutor, op::matmul> {
   static void run(Workspace<CudaExecutor>& workspace, std::string_view op, const GemmShape& shape, const A* a, const B* b,
                   const Bias* bias, C* c, Accumulate accumulate, const std::source_location& where) {
     const bool add = accumulate == Accumulate::yes;
-    if constexpr (cublas::multiplies<A, B, C>) {
-      if (shape.k != 0) {
-        if constexpr (std::is_same_v<Bias, C>) {
-          if (cublas::multiply(workspace, op, shape, a, b, bias, c, add, workspace_from(workspace, 0), where)) return;
-        } else if (bias == nullptr) {
-          const C* const none = nullptr;
-          if (cublas::multiply(workspace, op, shape, a, b, none, c, add, workspace_from(workspace, 0), where)) return;
-        } else if constexpr (SixteenBit<C>) {
-          const std::size_t sums = cublas::sum_bytes(shape);
-          if (!add && sums <= workspace.bytes()) {
-            float* const sum = reinterpret_cast<float*>(workspace.scratch(sums, op, where));
-            const float* const none = nullptr;
-            if (cublas::multiply(workspace, op, shape, a, b, none, sum, false, workspace_from(workspace, sums), where)) {
-              for_each_index(workspace.executor(), static_cast<std::uint64_t>(shape.m * shape.n),
-                             cublas::AddBias<Bias, C>{shape.n, sum, bias, c}, where);
-              return;
-            }
-          }
-        }
-      }
-    }
+    if (shape.k != 0 && cublas::multiply_once_rounded(workspace, op, shape, a, b, bias, c, add, scratch_of(workspace), where)) return;
     cublas::plain_multiply(workspace.executor(), shape, a, b, bias, c, add, where);
   }
 
  private:
-  /// The scratch from byte `used` on.
-  static cublas::ProductScratch workspace_from(const Workspace<CudaExecutor>& workspace, std::size_t used) {
-    if (workspace.bytes() <= used) return {nullptr, 0};
-    return {workspace.scratch(used, "matmul", std::source_location::current()) + used, workspace.bytes() - used};
+  static cublas::ProductScratch scratch_of(const Workspace<CudaExecutor>& workspace) {
+    return {workspace.scratch(0, "matmul", std::source_location::current()), workspace.bytes()};
   }
 
   template <class T, class C>
   static void plan(Workspace<CudaExecutor>& workspace, const GemmShape& shape, const cublas::ProductScratch& scratch,
                    const std::source_location& where) {
+    const T* const any = nullptr;
+    const C* const none = nullptr;
     cublas::Products& products = cublas::products_of(workspace, "matmul_prepare", where);
-    for (const bool bias : {false, true}) {
-      static_cast<void>(products.plan(workspace.executor(),
-                                      {.shape = shape,
-                                       .a = cublas::data_type<T>(),
-                                       .b = cublas::data_type<T>(),
-                                       .c = cublas::data_type<C>(),
-                                       .bias = bias,
-                                       .math = float32_math(workspace),
-                                       .scratch = scratch.bytes},
-                                      "matmul_prepare", where));
-    }
+    cublas::ProductKey key = cublas::product_key(workspace, shape, any, any, none, none, scratch, shape.m);
+    static_cast<void>(products.plan(workspace.executor(), key, "matmul_prepare", where));
+    if constexpr (SixteenBit<C>) return;  // a bias joins unrounded sums
+    key.bias = true;
+    static_cast<void>(products.plan(workspace.executor(), key, "matmul_prepare", where));
   }
 };
 

@@ -78,15 +78,4 @@ struct ScatterWindows {
   }
 };
 
-/// to[i] = from[i], or to[i] + from[i]; rounded once.
-template <class Sum, class T>
-struct StoreSums {
-  const Sum* from;
-  T* to;
-  bool add;
-  __device__ void operator()(std::uint64_t i) const {
-    to[i] = convert<T>(add ? convert<Sum>(to[i]) + from[i] : from[i]);
-  }
-};
-
 }  // namespace mezzo::detail::cublas

@@ -48,11 +48,12 @@ inline Owned<cublasLtHandle_t> make_handle(const std::source_location& where) {
   return Owned<cublasLtHandle_t>(handle);
 }
 
-/// A column-major matrix, as cuBLAS wants them.
+/// A column-major matrix, as cuBLAS wants them; a column begins `distance` elements after the one before, by default `rows`.
 inline Owned<cublasLtMatrixLayout_t> make_layout(cudaDataType_t type, std::int64_t rows, std::int64_t columns,
-                                                 const std::source_location& where) {
+                                                 const std::source_location& where, std::int64_t distance = 0) {
   cublasLtMatrixLayout_t layout = nullptr;
-  check(cublasLtMatrixLayoutCreate(&layout, type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns), rows),
+  check(cublasLtMatrixLayoutCreate(&layout, type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns),
+                                   distance == 0 ? rows : distance),
         "cublasLtMatrixLayoutCreate", where);
   return Owned<cublasLtMatrixLayout_t>(layout);
 }

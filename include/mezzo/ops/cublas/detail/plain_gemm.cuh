@@ -61,17 +61,4 @@ void plain_multiply(const CudaExecutor& executor, const GemmShape& shape, const 
          PlainOperands<A, B, Bias, C, Real>{shape, a, b, bias, c, add});
 }
 
-/// c[i, j] = sum[i, j] + bias[j], rounded once.
-template <class Bias, class C>
-struct AddBias {
-  std::int64_t columns;
-  const float* sums;
-  const Bias* bias;
-  C* c;
-  __device__ void operator()(std::uint64_t i) const {
-    const std::int64_t column = static_cast<std::int64_t>(i) % columns;
-    c[i] = convert<C>(exact::add(sums[i], convert<float>(bias[column])));
-  }
-};
-
 }  // namespace mezzo::detail::cublas

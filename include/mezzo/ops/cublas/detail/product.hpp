@@ -20,12 +20,13 @@ struct ProductKey {
   GemmShape shape;
   cudaDataType_t a, b, c;
   bool bias = false;             ///< a bias of c's type joins each row
+  std::int64_t a_rows = 0;       ///< m of the whole of which a transposed `a` is a part
   Float32Math math = Float32Math::ieee;
   std::uint32_t alignment = 16;  ///< bytes that all operands are aligned to, at most 16
   std::size_t scratch = 0;       ///< bytes that a kernel may use
 
   [[nodiscard]] auto tied() const {
-    return std::tuple(shape.m, shape.n, shape.k, shape.transpose_a, shape.transpose_b, a, b, c, bias, math, alignment, scratch);
+    return std::tuple(shape.m, shape.n, shape.k, shape.transpose_a, shape.transpose_b, a, b, c, bias, a_rows, math, alignment, scratch);
   }
   friend bool operator<(const ProductKey& one, const ProductKey& other) { return one.tied() < other.tied(); }
 };
@@ -75,7 +76,7 @@ class Products {
     if (key.bias) set(description, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS, where);
     const auto& [m, n, k, ta, tb] = key.shape;
     plan.b = first ? make_layout(key.b, k, n, where) : make_layout(key.b, n, k, where);
-    plan.a = second ? make_layout(key.a, m, k, where) : make_layout(key.a, k, m, where);
+    plan.a = second ? make_layout(key.a, m, k, where, key.a_rows) : make_layout(key.a, k, m, where);
     plan.c = make_layout(key.c, n, m, where);
 
     cublasLtMatmulPreference_t created = nullptr;
@@ -127,23 +128,25 @@ struct ProductScratch {
   }
 };
 
-/// Queues C = A B [+ bias] [+ C]. Returns false, with nothing queued, where cuBLASLt has no kernel for it.
-/// The types are those that `data_type` names; the bias, if any, has C's type.
 template <class A, class B, class C>
-bool multiply(Workspace<CudaExecutor>& workspace, std::string_view op, const GemmShape& shape, const A* a, const B* b, const C* bias, C* c,
-              bool add, const ProductScratch& scratch, const std::source_location& where) {
+ProductKey product_key(Workspace<CudaExecutor>& workspace, const GemmShape& shape, const A* a, const B* b, const C* bias, const C* c,
+                       const ProductScratch& scratch, std::int64_t a_rows) {
+  return {.shape = shape,
+          .a = data_type<A>(),
+          .b = data_type<B>(),
+          .c = data_type<C>(),
+          .bias = bias != nullptr,
+          .a_rows = a_rows,
+          .math = float32_math(workspace),
+          .alignment = (std::min)({alignment_of(a), alignment_of(b), alignment_of(c), alignment_of(bias)}),
+          .scratch = scratch.bytes};
+}
+
+/// Queues a plan that was found.
+template <class A, class B, class C>
+void run(Workspace<CudaExecutor>& workspace, std::string_view op, const ProductPlan& plan, const A* a, const B* b, const C* bias, C* c,
+         bool add, const ProductScratch& scratch, const std::source_location& where) {
   const CudaExecutor& executor = workspace.executor();
-  Products& products = products_of(workspace, op, where);
-  const ProductKey key{.shape = shape,
-                       .a = data_type<A>(),
-                       .b = data_type<B>(),
-                       .c = data_type<C>(),
-                       .bias = bias != nullptr,
-                       .math = float32_math(workspace),
-                       .alignment = (std::min)({alignment_of(a), alignment_of(b), alignment_of(c), alignment_of(bias)}),
-                       .scratch = scratch.bytes};
-  const ProductPlan& plan = products.plan(executor, key, op, where);
-  if (!plan.found) return false;
   const DeviceGuard guard(executor.device(), where);
   if (bias != nullptr) {
     const void* const pointer = bias;
@@ -152,10 +155,20 @@ bool multiply(Workspace<CudaExecutor>& workspace, std::string_view op, const Gem
   using Scale = std::conditional_t<std::is_same_v<C, double>, double, float>;
   const Scale alpha = 1;
   const Scale beta = add ? Scale{1} : Scale{0};
-  check(cublasLtMatmul(products.handle(), plan.description.get(), &alpha, b, plan.b.get(), a, plan.a.get(), &beta, c, plan.c.get(), c,
-                       plan.c.get(), &plan.algorithm, scratch.memory, scratch.bytes, executor.stream()),
+  check(cublasLtMatmul(products_of(workspace, op, where).handle(), plan.description.get(), &alpha, b, plan.b.get(), a, plan.a.get(), &beta,
+                       c, plan.c.get(), c, plan.c.get(), &plan.algorithm, scratch.memory, scratch.bytes, executor.stream()),
         "cublasLtMatmul", where);
-  return true;
+}
+
+/// Queues C = A B [+ bias] [+ C]; nothing may join a 16-bit C here, see joined_product.cuh. Returns false, with nothing
+/// queued, where cuBLASLt has no kernel for it. The types are those that `data_type` names; the bias, if any, has C's type.
+template <class A, class B, class C>
+bool multiply(Workspace<CudaExecutor>& workspace, std::string_view op, const GemmShape& shape, const A* a, const B* b, const C* bias, C* c,
+              bool add, const ProductScratch& scratch, const std::source_location& where) {
+  const ProductKey key = product_key(workspace, shape, a, b, bias, c, scratch, shape.m);
+  const ProductPlan& plan = products_of(workspace, op, where).plan(workspace.executor(), key, op, where);
+  if (plan.found) run(workspace, op, plan, a, b, bias, c, add, scratch, where);
+  return plan.found;
 }
 
 }  // namespace mezzo::detail::cublas
