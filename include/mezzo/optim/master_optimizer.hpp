@@ -108,7 +108,7 @@ class MasterOptimizer {
     alive(where);
     Rule::validate(options, where);
     require(group < groups_.size(), where, "set_options", "group must be one of the optimizer's", group);
-    operations_->set_options(*executor_, {control_, group, options}, where);
+    operations_->set_options(*executor_, {control_, group, options, checked_}, where);
     groups_[group] = options;
   }
 
@@ -125,7 +125,7 @@ class MasterOptimizer {
   void set_schedule(const LearningRateSchedule& schedule, Where where = Where::current()) {
     alive(where);
     validate(schedule, where);
-    operations_->set_schedule(*executor_, {control_, schedule}, where);
+    operations_->set_schedule(*executor_, {control_, schedule, checked_}, where);
   }
 
   /// From the next check on the group rests, or works again: its gradients are not looked at, its weights and moments stay as

@@ -12,7 +12,7 @@ namespace mezzo {
 template <Element Low>
 class ParameterSpan {
  public:
-  ParameterSpan() = default;
+  ParameterSpan() noexcept = default;  // said aloud: g++ 12 fails where it must work it out in a class of the user's
   template <class Range>
     requires(!std::same_as<std::remove_cvref_t<Range>, ParameterSpan> && ContiguousRange<std::remove_reference_t<Range>>)
   ParameterSpan(Range&& range) {  // NOLINT: implicit on purpose, so that a parameter is written {weights, gradients}

@@ -215,14 +215,22 @@ struct SetOptions {
   OptimizerControl<Rule>* control;
   std::uint32_t group;
   typename Rule::Options options;
-  MEZZO_HOST_DEVICE void operator()() const { control->options[group] = options; }
+  bool checked;  ///< the next step's scalars were computed already: by a check that came before this
+  MEZZO_HOST_DEVICE void operator()() const {
+    control->options[group] = options;
+    if (checked) prepare_scalars(*control);
+  }
 };
 
 template <UpdateRule Rule>
 struct SetSchedule {
   OptimizerControl<Rule>* control;
   LearningRateSchedule schedule;
-  MEZZO_HOST_DEVICE void operator()() const { control->schedule = schedule; }
+  bool checked;
+  MEZZO_HOST_DEVICE void operator()() const {
+    control->schedule = schedule;
+    if (checked) prepare_scalars(*control);
+  }
 };
 
 template <UpdateRule Rule>
