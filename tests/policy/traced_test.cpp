@@ -89,6 +89,61 @@ TEST_CASE("an op that does not go through autocast reports itself; under another
   trace_call<Policy, op::conv2d, float16, float16>();
   CHECK(count_of("conv2d", {"float16", "float16"}) == 1);
 }
+TEST_CASE("an op may say itself which part of it ran, what it read and what it wrote") {
+  clear_trace();
+  trace_call<T, op::conv2d, TracedPass::weight_gradient, float(float16, float16)>();
+  trace_call<T, op::conv2d, TracedPass::forward, float16(float16, float16)>();
+  trace_call<Policy, op::conv2d, TracedPass::forward, float16(float16, float16)>();
+  const auto calls = traced_calls();
+  REQUIRE(calls.size() == 2);
+  CHECK(calls[0].pass == TracedPass::weight_gradient);
+  CHECK(calls[0].result == "float32");
+  CHECK(calls[1].pass == TracedPass::forward);
+  CHECK(trace_text() ==
+        "1 x conv2d weight_gradient (lower_precision): float16, float16 -> float16, float16 -> float32\n"
+        "1 x conv2d (lower_precision): float16, float16 -> float16, float16 -> float16\n");
+}
+TEST_CASE("every part has its name in the text") {
+  clear_trace();
+  trace_call<T, op::linear, TracedPass::backward, float16(float16)>();
+  trace_call<T, op::linear, TracedPass::data_gradient, float16(float16)>();
+  trace_call<T, op::linear, TracedPass::bias_gradient, float16(float16)>();
+  CHECK(trace_text() ==
+        "1 x linear backward (lower_precision): float16 -> float16 -> float16\n"
+        "1 x linear data_gradient (lower_precision): float16 -> float16 -> float16\n"
+        "1 x linear bias_gradient (lower_precision): float16 -> float16 -> float16\n");
+}
+TEST_CASE("kinds stand in the order in which they first ran, and one kind under two policies is one line") {
+  using Other = T::with<op::tan, CastRule::lower_precision>;
+  const auto run = []<class P>(P) { autocast<P, op::sinh>([](float x) { return x; }, 1.f); };
+  clear_trace();
+  autocast<T, op::cosh>([](float x) { return x; }, 1.f);
+  run(T());
+  autocast<T, op::acos>([](float x) { return x; }, 1.f);
+  run(Other());
+  run(Other());
+  CHECK(trace_text() ==
+        "1 x cosh (float32): float32 -> float32 -> float32\n"
+        "3 x sinh (float32): float32 -> float32 -> float32\n"
+        "1 x acos (float32): float32 -> float32 -> float32\n");
+}
+TEST_CASE("a policy derived from a traced one counts too, and a traced policy of a user's own policy has its types") {
+  struct Mixed : T::with<op::exp, CastRule::lower_precision> {};
+  struct Own : Policy {};
+  static_assert(call_is<Mixed, op::exp, List<float>, List<float16>, float16, float16>);
+  static_assert(call_is<Traced<Own>, op::exp, List<float16>, List<float>, float, float>);
+  clear_trace();
+  autocast<Mixed, op::exp>([](float16 x) { return x; }, 1.f);
+  autocast<Traced<Own>, op::log2>([](float x) { return x; }, 1.f);
+  CHECK(count_of("exp", {"float32"}) == 1);
+  CHECK(count_of("log2", {"float32"}) == 1);
+}
+TEST_CASE("a disabled region is counted with the rule at work, pass_through") {
+  clear_trace();
+  autocast<Traced<Policy::disabled>, op::matmul>([](float x) { return x; }, 1.f);
+  autocast<T::disabled, op::matmul>([](float x) { return x; }, 1.f);
+  CHECK(trace_text() == "2 x matmul (pass_through): float32 -> float32 -> float32\n");
+}
 TEST_CASE("calls in constant expressions are not counted") {
   clear_trace();
   constexpr float y = autocast<T, op::exp>([](float x) { return x + 1.f; }, 1.f);

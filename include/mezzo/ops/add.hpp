@@ -8,6 +8,7 @@
 #include <mezzo/ops/detail/operands.hpp>
 #include <mezzo/ops/host/add.hpp>
 #include <mezzo/ops/workspace.hpp>
+#include <mezzo/policy/call.hpp>
 #include <mezzo/policy/op/promote.hpp>
 
 namespace mezzo {
@@ -39,6 +40,7 @@ void add(Workspace<Where>& workspace, A&& a, B&& b, Y&& y, std::source_location 
   if (left.size() == 0) return;
   detail::Backend<Where, op::add>::run(workspace, static_cast<std::int64_t>(left.size()), static_cast<const TA*>(left.data()),
                                        static_cast<const TB*>(right.data()), out.data());
+  trace_call<Policy, op::add, TracedPass::forward, detail::element_of_t<Y>(TA, TB)>();
 }
 
 }  // namespace mezzo

@@ -16,6 +16,7 @@
 #include <mezzo/ops/host/batch_norm.hpp>
 #include <mezzo/ops/shapes.hpp>
 #include <mezzo/ops/workspace.hpp>
+#include <mezzo/policy/call.hpp>
 #include <mezzo/policy/op/pass_through.hpp>
 
 namespace mezzo {
@@ -100,6 +101,7 @@ void batch_norm(Workspace<Where>& workspace, const ImageShape& shape, X&& x,
   if (count == 0) return;
   detail::Backend<Where, op::batch_norm>::forward(workspace, shape, static_cast<const TX*>(in.data()), weights, running, saved,
                                                   out.data(), options, where);
+  trace_call<Policy, op::batch_norm, TracedPass::forward, TX(TX, Sum)>();
 }
 
 /// y = (x - running.mean) / sqrt(running.variance + epsilon) * gamma + beta; in float, rounded once.
@@ -135,6 +137,7 @@ void batch_norm_inference(Workspace<Where>& workspace, const ImageShape& shape, 
   if (count == 0) return;
   detail::Backend<Where, op::batch_norm>::inference(workspace, shape, static_cast<const TX*>(in.data()), weights, running,
                                                     out.data(), options, where);
+  trace_call<Policy, op::batch_norm, TracedPass::forward, TX(TX, Sum)>();
 }
 
 /// Gradients of the training forward pass, through the batch's statistics.
@@ -180,6 +183,7 @@ void batch_norm_backward(Workspace<Where>& workspace, const ImageShape& shape, X
   detail::Backend<Where, op::batch_norm>::backward(workspace, shape, static_cast<const TX*>(in.data()),
                                                    static_cast<const TX*>(gradient.data()), weights, saved, out.data(), gradients,
                                                    accumulate, where);
+  trace_call<Policy, op::batch_norm, TracedPass::backward, TX(TX, TX, Sum)>();
 }
 
 }  // namespace mezzo

@@ -18,6 +18,20 @@ namespace detail {
 template <class Where>
 inline constexpr bool joins_relu = requires { requires Backend<Where, op::batch_norm>::joins_relu; };
 
+/// Counts a joined call as the ops that it stands for, as the executors that run them one after the other do.
+template <class Policy, class T>
+void trace_norm_relu(bool adds) {
+  trace_call<Policy, op::batch_norm, TracedPass::forward, T(T, statistics_t<T>)>();
+  if (adds) trace_call<Policy, op::add, TracedPass::forward, T(T, T)>();
+  trace_call<Policy, op::relu, TracedPass::forward, T(T)>();
+}
+template <class Policy, class T>
+void trace_norm_relu_backward(std::size_t count, bool adds) {
+  if (count != 0 && adds) trace_call<Policy, op::add, TracedPass::forward, T(T, T)>();
+  if (count != 0) trace_call<Policy, op::relu, TracedPass::backward, T(T, T)>();
+  trace_call<Policy, op::batch_norm, TracedPass::backward, T(T, T, statistics_t<T>)>();
+}
+
 /// The checks of batch_norm on the operands that are data: all of one type, the policy's, and of the shape's size.
 template <class Policy, class X, class... Others>
 std::size_t check_norm_relu(const OpSite& site, const ImageShape& shape, X&& x, Others&&... others) {
@@ -82,6 +96,7 @@ void batch_norm_relu(Workspace<Where>& workspace, const ImageShape& shape, X&& x
     using Norm = detail::Backend<Where, op::batch_norm>;
     Norm::template forward<Norm::AfterNorm::relu>(workspace, site.op, shape, static_cast<const T*>(as_span(x).data()),
                                                   static_cast<const T*>(nullptr), weights, running, saved, as_span(y).data(), options, where);
+    detail::trace_norm_relu<Policy, T>(false);
   } else {
     batch_norm<Policy>(workspace, shape, x, weights, running, saved, y, options, where);
     relu<Policy>(workspace, y, y, where);
@@ -108,6 +123,7 @@ void batch_norm_relu_inference(Workspace<Where>& workspace, const ImageShape& sh
     using Norm = detail::Backend<Where, op::batch_norm>;
     Norm::template inference<Norm::AfterNorm::relu>(workspace, shape, static_cast<const T*>(as_span(x).data()),
                                                     static_cast<const T*>(nullptr), weights, running, as_span(y).data(), options, where);
+    detail::trace_norm_relu<Policy, T>(false);
   } else {
     batch_norm_inference<Policy>(workspace, shape, x, weights, running, y, options, where);
     relu<Policy>(workspace, y, y, where);
@@ -131,7 +147,7 @@ void batch_norm_relu_backward(Workspace<Where>& workspace, const ImageShape& sha
   using T = detail::element_of_t<X>;
   static_assert(detail::writable<DX>, "batch_norm_relu_backward: dx is written, so its elements must not be const.");
   const detail::OpSite site{"batch_norm_relu_backward", where};
-  detail::check_norm_relu<Policy>(site, shape, x, y, dy, dx);
+  [[maybe_unused]] const std::size_t count = detail::check_norm_relu<Policy>(site, shape, x, y, dy, dx);
   detail::check_channels(site, shape, weights);
   detail::check_channels(site, shape, saved);
   detail::check_channels(site, shape, gradients);
@@ -143,6 +159,7 @@ void batch_norm_relu_backward(Workspace<Where>& workspace, const ImageShape& sha
     const typename Norm::template Operands<T> operands{.x = as_span(x).data(), .dy = as_span(dy).data()};
     Norm::template backward<Norm::ReluMask::recomputed>(workspace, site.op, shape, operands, weights, saved, as_span(dx).data(), gradients,
                                                         accumulate, where);
+    detail::trace_norm_relu_backward<Policy, T>(count, false);
   } else {
     relu_backward<Policy>(workspace, y, dy, dx, where);
     batch_norm_backward<Policy>(workspace, shape, x, dx, weights, saved, dx, gradients, accumulate, where);
@@ -176,6 +193,7 @@ void batch_norm_add_relu(Workspace<Where>& workspace, const ImageShape& shape, X
     Norm::template forward<Norm::AfterNorm::add_relu>(workspace, site.op, shape, static_cast<const T*>(as_span(x).data()),
                                                       static_cast<const T*>(as_span(shortcut).data()), weights, running, saved,
                                                       as_span(y).data(), options, where);
+    detail::trace_norm_relu<Policy, T>(true);
   } else {
     batch_norm<Policy>(workspace, shape, x, weights, running, saved, y, options, where);
     add<Policy>(workspace, y, shortcut, y, where);
@@ -205,6 +223,7 @@ void batch_norm_add_relu_inference(Workspace<Where>& workspace, const ImageShape
     Norm::template inference<Norm::AfterNorm::add_relu>(workspace, shape, static_cast<const T*>(as_span(x).data()),
                                                         static_cast<const T*>(as_span(shortcut).data()), weights, running,
                                                         as_span(y).data(), options, where);
+    detail::trace_norm_relu<Policy, T>(true);
   } else {
     batch_norm_inference<Policy>(workspace, shape, x, weights, running, y, options, where);
     add<Policy>(workspace, y, shortcut, y, where);
@@ -255,6 +274,7 @@ void batch_norm_add_relu_backward(Workspace<Where>& workspace, const ImageShape&
                                                        .masked = as_span(dshortcut).data()};
     Norm::template backward<Norm::ReluMask::from_output>(workspace, site.op, shape, operands, weights, saved, as_span(dx).data(), gradients,
                                                          accumulate, where);
+    detail::trace_norm_relu_backward<Policy, T>(count, two);
   } else {
     if (two) {
       add<Policy>(workspace, dy, more, dshortcut, where);

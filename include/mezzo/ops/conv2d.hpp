@@ -16,6 +16,7 @@
 #include <mezzo/ops/host/conv2d.hpp>
 #include <mezzo/ops/shapes.hpp>
 #include <mezzo/ops/workspace.hpp>
+#include <mezzo/policy/call.hpp>
 #include <mezzo/policy/op/lower_precision.hpp>
 
 namespace mezzo {
@@ -97,6 +98,7 @@ void conv2d(Workspace<Where>& workspace, const Conv2dShape& shape, X&& x, W&& w,
   if (counts.y == 0) return;
   detail::Backend<Where, op::conv2d>::forward(workspace, shape, static_cast<const TX*>(in.data()),
                                               static_cast<const TW*>(weights.data()), out.data(), where);
+  trace_call<Policy, op::conv2d, TracedPass::forward, detail::element_of_t<Y>(TX, TW)>();
 }
 
 /// dx: the gradient of the loss by x, from dy, its gradient by y.
@@ -131,6 +133,7 @@ void conv2d_data_gradient(Workspace<Where>& workspace, const Conv2dShape& shape,
   if (counts.x == 0) return;
   detail::Backend<Where, op::conv2d>::data_gradient(workspace, shape, static_cast<const TY*>(gradient.data()),
                                                     static_cast<const TW*>(weights.data()), out.data(), accumulate, where);
+  trace_call<Policy, op::conv2d, TracedPass::data_gradient, detail::element_of_t<DX>(TY, TW)>();
 }
 
 /// dw: the gradient of the loss by w, summed over the batch.
@@ -169,6 +172,7 @@ void conv2d_weight_gradient(Workspace<Where>& workspace, const Conv2dShape& shap
   detail::check_apart(site, "dw", out, "dy", gradient);
   detail::Backend<Where, op::conv2d>::weight_gradient(workspace, shape, static_cast<const TX*>(in.data()),
                                                       static_cast<const TY*>(gradient.data()), out.data(), accumulate, where);
+  trace_call<Policy, op::conv2d, TracedPass::weight_gradient, TW(TX, TY)>();
 }
 
 }  // namespace mezzo

@@ -9,6 +9,7 @@
 #include <mezzo/ops/host/gemm.hpp>
 #include <mezzo/ops/shapes.hpp>
 #include <mezzo/ops/workspace.hpp>
+#include <mezzo/policy/call.hpp>
 #include <mezzo/policy/op/lower_precision.hpp>
 
 namespace mezzo {
@@ -84,6 +85,7 @@ void matmul(Workspace<Where>& workspace, const GemmShape& shape, A&& a, B&& b, C
   detail::Backend<Where, op::matmul>::run(workspace, site.op, shape, static_cast<const TA*>(left.data()),
                                           static_cast<const TB*>(right.data()), static_cast<const float*>(nullptr), out.data(),
                                           accumulate, where);
+  trace_call<Policy, op::matmul, TracedPass::forward, TC(TA, TB)>();
 }
 
 }  // namespace mezzo

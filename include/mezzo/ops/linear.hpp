@@ -11,6 +11,8 @@
 
 #include <mezzo/ops/gemm.hpp>
 #include <mezzo/ops/host/linear.hpp>
+#include <mezzo/policy/call.hpp>
+#include <mezzo/policy/op/lower_precision.hpp>
 
 namespace mezzo {
 
@@ -29,6 +31,11 @@ inline LinearCounts check_shape(const OpSite& site, const LinearShape& shape) {
           .y = element_count(site, "y", {shape.batch, shape.out_features}),
           .bias = static_cast<std::size_t>(shape.out_features)};
 }
+
+/// The bias's part of op::linear in traces: its gradient is a sum of values read as they are.
+struct linear_bias : op::Follows<CastRule::float32_output> {
+  static constexpr const char* name = "linear";
+};
 
 constexpr GemmShape linear_forward(const LinearShape& shape) {
   return {.m = shape.batch, .n = shape.out_features, .k = shape.in_features, .transpose_b = Transpose::yes};
@@ -103,6 +110,7 @@ void linear(Workspace<Where>& workspace, const LinearShape& shape, X&& x, W&& w,
                                           static_cast<const TW*>(weights.data()),
                                           offsets.size() != 0 ? static_cast<const TB*>(offsets.data()) : nullptr, out.data(),
                                           Accumulate::no, where);
+  trace_call<Policy, op::linear, TracedPass::forward, TY(TX, TW)>();
 }
 
 /// dx = dy w: the gradient by x.
@@ -137,6 +145,7 @@ void linear_data_gradient(Workspace<Where>& workspace, const LinearShape& shape,
   detail::Backend<Where, op::matmul>::run(workspace, site.op, detail::linear_data(shape), static_cast<const TY*>(gradient.data()),
                                           static_cast<const TW*>(weights.data()), static_cast<const float*>(nullptr), out.data(),
                                           accumulate, where);
+  trace_call<Policy, op::linear, TracedPass::data_gradient, detail::element_of_t<DX>(TY, TW)>();
 }
 
 /// dw = dy^T x: the gradient by w, summed over the batch.
@@ -172,6 +181,7 @@ void linear_weight_gradient(Workspace<Where>& workspace, const LinearShape& shap
   detail::Backend<Where, op::matmul>::run(workspace, site.op, detail::linear_weight(shape), static_cast<const TY*>(gradient.data()),
                                           static_cast<const TX*>(in.data()), static_cast<const float*>(nullptr), out.data(),
                                           accumulate, where);
+  trace_call<Policy, op::linear, TracedPass::weight_gradient, TW(TX, TY)>();
 }
 
 /// db[o]: the sum of dy[n, o] over the batch, in float, rounded once.
@@ -198,6 +208,7 @@ void linear_bias_gradient(Workspace<Where>& workspace, const LinearShape& shape,
   detail::check_apart(site, "db", out, "dy", gradient);
   detail::Backend<Where, op::linear>::bias_gradient(workspace, shape, static_cast<const TY*>(gradient.data()), out.data(),
                                                     accumulate);
+  trace_call<Policy, detail::linear_bias, TracedPass::bias_gradient, TB(TY)>();
 }
 
 }  // namespace mezzo

@@ -3,6 +3,7 @@
 
 #include <mezzo/ops/add.hpp>
 #include <mezzo/ops/batch_norm.hpp>
+#include <mezzo/ops/batch_norm_relu.hpp>
 #include <mezzo/ops/conv2d.hpp>
 #include <mezzo/ops/gemm.hpp>
 #include <mezzo/ops/linear.hpp>

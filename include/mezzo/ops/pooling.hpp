@@ -12,6 +12,7 @@
 #include <mezzo/ops/host/pooling.hpp>
 #include <mezzo/ops/shapes.hpp>
 #include <mezzo/ops/workspace.hpp>
+#include <mezzo/policy/call.hpp>
 #include <mezzo/policy/op/pass_through.hpp>
 
 namespace mezzo {
@@ -24,8 +25,11 @@ namespace mezzo {
 template <class Policy, Executor Where, ContiguousRange X, ContiguousRange Y>
 void max_pool2d(Workspace<Where>& workspace, const Pool2dShape& shape, X&& x, Y&& y,
                 std::source_location where = std::source_location::current()) {
+  using T = detail::element_of_t<X>;
   const auto [in, out] = detail::pooled<Policy, op::max_pool2d>({"max_pool2d", where}, shape, x, y);
-  if (in.size() != 0) detail::Backend<Where, op::max_pool2d>::forward(workspace, shape, in.data(), out.data());
+  if (in.size() == 0) return;
+  detail::Backend<Where, op::max_pool2d>::forward(workspace, shape, in.data(), out.data());
+  trace_call<Policy, op::max_pool2d, TracedPass::forward, T(T)>();
 }
 
 /// dx: dy at the first largest element of each window, 0 elsewhere. Exact.
@@ -36,16 +40,17 @@ template <class Policy, Executor Where, ContiguousRange X, ContiguousRange DY, C
 void max_pool2d_backward(Workspace<Where>& workspace, const Pool2dShape& shape, X&& x, DY&& dy, DX&& dx,
                          std::source_location where = std::source_location::current()) {
   const detail::OpSite site{"max_pool2d_backward", where};
+  using T = detail::element_of_t<DY>;
   const auto [out, gradient] = detail::unpooled<Policy, op::max_pool2d>(site, shape, dy, dx);
   const auto in = as_span(x);
   static_assert(std::is_same_v<detail::element_of_t<X>, detail::element_of_t<DY>>,
     "max_pool2d_backward: x, dy and dx must have one element type: nothing is cast.");
   detail::check_size(site, "x", in, out.size());
   detail::check_apart(site, "dx", out, "x", in);
-  if (out.size() != 0) {
-    const detail::element_of_t<X>* const values = in.data();
-    detail::Backend<Where, op::max_pool2d>::backward(workspace, shape, values, gradient.data(), out.data());
-  }
+  if (out.size() == 0) return;
+  const T* const values = in.data();
+  detail::Backend<Where, op::max_pool2d>::backward(workspace, shape, values, gradient.data(), out.data());
+  trace_call<Policy, op::max_pool2d, TracedPass::backward, T(T, T)>();
 }
 
 /// y: the mean of each window.
@@ -56,8 +61,11 @@ void max_pool2d_backward(Workspace<Where>& workspace, const Pool2dShape& shape, 
 template <class Policy, Executor Where, ContiguousRange X, ContiguousRange Y>
 void avg_pool2d(Workspace<Where>& workspace, const Pool2dShape& shape, X&& x, Y&& y,
                 std::source_location where = std::source_location::current()) {
+  using T = detail::element_of_t<X>;
   const auto [in, out] = detail::pooled<Policy, op::avg_pool2d>({"avg_pool2d", where}, shape, x, y);
-  if (in.size() != 0) detail::Backend<Where, op::avg_pool2d>::forward(workspace, shape, in.data(), out.data());
+  if (in.size() == 0) return;
+  detail::Backend<Where, op::avg_pool2d>::forward(workspace, shape, in.data(), out.data());
+  trace_call<Policy, op::avg_pool2d, TracedPass::forward, T(T)>();
 }
 
 /// dx: dy / (window * window) on each element of its window, 0 outside of all windows.
@@ -67,8 +75,11 @@ void avg_pool2d(Workspace<Where>& workspace, const Pool2dShape& shape, X&& x, Y&
 template <class Policy, Executor Where, ContiguousRange DY, ContiguousRange DX>
 void avg_pool2d_backward(Workspace<Where>& workspace, const Pool2dShape& shape, DY&& dy, DX&& dx,
                          std::source_location where = std::source_location::current()) {
+  using T = detail::element_of_t<DY>;
   const auto [out, gradient] = detail::unpooled<Policy, op::avg_pool2d>({"avg_pool2d_backward", where}, shape, dy, dx);
-  if (out.size() != 0) detail::Backend<Where, op::avg_pool2d>::backward(workspace, shape, gradient.data(), out.data());
+  if (out.size() == 0) return;
+  detail::Backend<Where, op::avg_pool2d>::backward(workspace, shape, gradient.data(), out.data());
+  trace_call<Policy, op::avg_pool2d, TracedPass::backward, T(T)>();
 }
 
 /// y[n, c]: the mean over all pixels of image n.
@@ -79,8 +90,11 @@ void avg_pool2d_backward(Workspace<Where>& workspace, const Pool2dShape& shape, 
 template <class Policy, Executor Where, ContiguousRange X, ContiguousRange Y>
 void global_avg_pool2d(Workspace<Where>& workspace, const ImageShape& shape, X&& x, Y&& y,
                        std::source_location where = std::source_location::current()) {
+  using T = detail::element_of_t<X>;
   const auto [in, out] = detail::pooled<Policy, op::adaptive_avg_pool2d>({"global_avg_pool2d", where}, shape, x, y);
-  if (in.size() != 0) detail::Backend<Where, op::adaptive_avg_pool2d>::forward(workspace, shape, in.data(), out.data());
+  if (in.size() == 0) return;
+  detail::Backend<Where, op::adaptive_avg_pool2d>::forward(workspace, shape, in.data(), out.data());
+  trace_call<Policy, op::adaptive_avg_pool2d, TracedPass::forward, T(T)>();
 }
 
 /// dx[n, i, j, c] = dy[n, c] / (height * width).
@@ -90,8 +104,11 @@ void global_avg_pool2d(Workspace<Where>& workspace, const ImageShape& shape, X&&
 template <class Policy, Executor Where, ContiguousRange DY, ContiguousRange DX>
 void global_avg_pool2d_backward(Workspace<Where>& workspace, const ImageShape& shape, DY&& dy, DX&& dx,
                                 std::source_location where = std::source_location::current()) {
+  using T = detail::element_of_t<DY>;
   const auto [out, gradient] = detail::unpooled<Policy, op::adaptive_avg_pool2d>({"global_avg_pool2d_backward", where}, shape, dy, dx);
-  if (out.size() != 0) detail::Backend<Where, op::adaptive_avg_pool2d>::backward(workspace, shape, gradient.data(), out.data());
+  if (out.size() == 0) return;
+  detail::Backend<Where, op::adaptive_avg_pool2d>::backward(workspace, shape, gradient.data(), out.data());
+  trace_call<Policy, op::adaptive_avg_pool2d, TracedPass::backward, T(T)>();
 }
 
 }  // namespace mezzo

@@ -8,6 +8,7 @@
 #include <mezzo/ops/detail/operands.hpp>
 #include <mezzo/ops/host/relu.hpp>
 #include <mezzo/ops/workspace.hpp>
+#include <mezzo/policy/call.hpp>
 #include <mezzo/policy/op/pass_through.hpp>
 
 namespace mezzo {
@@ -36,6 +37,7 @@ void relu(Workspace<Where>& workspace, X&& x, Y&& y, std::source_location where 
   if (in.size() == 0) return;
   const TX* const values = in.data();
   detail::Backend<Where, op::relu>::gated(workspace, static_cast<std::int64_t>(in.size()), values, values, out.data());
+  trace_call<Policy, op::relu, TracedPass::forward, TX(TX)>();
 }
 
 /// dx[i] = dy[i] where y[i] > 0 or is a NaN, else 0. Exact.
@@ -65,6 +67,7 @@ void relu_backward(Workspace<Where>& workspace, Y&& y, DY&& dy, DX&& dx,
   if (gate.size() == 0) return;
   detail::Backend<Where, op::relu>::gated(workspace, static_cast<std::int64_t>(gate.size()),
                                           static_cast<const TG*>(gradient.data()), static_cast<const TY*>(gate.data()), out.data());
+  trace_call<Policy, op::relu, TracedPass::backward, TG(TG, TY)>();
 }
 
 }  // namespace mezzo

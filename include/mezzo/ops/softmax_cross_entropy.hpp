@@ -18,6 +18,7 @@
 #include <mezzo/ops/host/softmax_cross_entropy.hpp>
 #include <mezzo/ops/shapes.hpp>
 #include <mezzo/ops/workspace.hpp>
+#include <mezzo/policy/call.hpp>
 #include <mezzo/policy/op/float32.hpp>
 
 namespace mezzo {
@@ -89,6 +90,8 @@ void softmax_cross_entropy(Workspace<Where>& workspace, const ClassificationShap
   detail::Backend<Where, op::cross_entropy>::run(workspace, shape, static_cast<const T*>(in.data()),
                                                  static_cast<const Label*>(classes.data()), result, out.data(), multiplier,
                                                  accumulate, site.op, where);
+  trace_call<Policy, op::cross_entropy, TracedPass::forward, detail::accumulation_t<T>(T, Label)>();
+  trace_call<Policy, op::cross_entropy, TracedPass::backward, G(T, Label)>();
 }
 
 /// The mean loss and the number of correct rows alone: for evaluation. Otherwise as softmax_cross_entropy.
@@ -114,6 +117,7 @@ void cross_entropy(Workspace<Where>& workspace, const ClassificationShape& shape
   detail::Backend<Where, op::cross_entropy>::run(workspace, shape, static_cast<const T*>(in.data()),
                                                  static_cast<const Label*>(classes.data()), result, static_cast<T*>(nullptr), 1.f,
                                                  accumulate, site.op, where);
+  trace_call<Policy, op::cross_entropy, TracedPass::forward, detail::accumulation_t<T>(T, Label)>();
 }
 
 }  // namespace mezzo

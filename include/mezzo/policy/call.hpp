@@ -108,16 +108,36 @@ struct ArgumentCaster {
 
 }  // namespace detail
 
-/// Tells a policy that counts its calls (Traced) that `Op` runs with arguments of these types; nothing for any other policy.
-/// Ops that do not go through `autocast` say it once a call.
+/// Which part of an op a counted call was.
+enum class TracedPass : stdlib::uint8_t { forward, backward, data_gradient, weight_gradient, bias_gradient };
+
+namespace detail {
+
 MEZZO_EXEC_CHECK_DISABLE
-template <class Policy, class Op, class... Args>
-MEZZO_HOST_DEVICE constexpr void trace_call() {
+template <class Policy, class Op, TracedPass Pass, class Result, class... Args>
+MEZZO_HOST_DEVICE constexpr void trace(stdlib::type_identity<Result(Args...)>) {
 #ifndef __CUDA_ARCH__
-  if constexpr (requires { Policy::template ran<Op, Args...>(); }) {
-    if (!__builtin_is_constant_evaluated()) Policy::template ran<Op, Args...>();
+  if constexpr (requires { Policy::template ran<Op, Pass, Result, Args...>(); }) {
+    if (!__builtin_is_constant_evaluated()) Policy::template ran<Op, Pass, Result, Args...>();
   }
 #endif
+}
+
+}  // namespace detail
+
+/// Tells a policy that counts its calls (Traced) that `Op` ran with arguments of these types and returned what its rule says;
+/// nothing for any other policy. An op that does not go through `autocast` says it once a call, when it has run.
+template <class Policy, class Op, class... Args>
+MEZZO_HOST_DEVICE constexpr void trace_call() {
+  detail::trace<Policy, Op, TracedPass::forward>(stdlib::type_identity<void(Args...)>{});
+}
+
+/// The same for an op that says itself what it wrote, from what: element types as a function's,
+///
+///     trace_call<Policy, op::conv2d, TracedPass::weight_gradient, float(float16, float16)>();
+template <class Policy, class Op, TracedPass Pass, class Types>
+MEZZO_HOST_DEVICE constexpr void trace_call() {
+  detail::trace<Policy, Op, Pass>(stdlib::type_identity<Types>{});
 }
 
 /// Calls `f` with `args` cast as the rule of `Op` under `Policy` asks, and casts what it returns to the result type.

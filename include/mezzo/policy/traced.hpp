@@ -1,9 +1,9 @@
 #pragma once
 // A policy that counts: which op really ran, in which types.
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,7 +15,8 @@ namespace mezzo {
 
 /// One kind of call that ran under a traced policy.
 struct TracedCall {
-  std::string_view op;
+  std::string_view op;                     ///< name of the tag: a global average pool is an adaptive_avg_pool2d
+  TracedPass pass;
   CastRule rule;                           ///< the rule at work: pass_through in a disabled region
   std::vector<std::string_view> given;     ///< element types of the arguments as given, in order
   std::vector<std::string_view> read_as;   ///< and as the op received them
@@ -25,6 +26,12 @@ struct TracedCall {
 };
 
 namespace detail {
+
+/// Whether two calls are of one kind, whatever their counts.
+inline bool same_kind(const TracedCall& a, const TracedCall& b) {
+  return a.op == b.op && a.pass == b.pass && a.rule == b.rule && a.given == b.given && a.read_as == b.read_as &&
+         a.compute == b.compute && a.result == b.result;
+}
 
 /// One kind of call; lives for ever and is linked into the list of all when it first runs.
 struct TraceNode {
@@ -46,13 +53,15 @@ struct TraceNode {
   }
 };
 
-template <class Call, class Op, class List>
+/// @tparam Result what the op wrote; void for what its rule returns.
+template <class Call, class Op, TracedPass Pass, class Result, class List>
 struct TraceOf;
-template <class Call, class Op, class... Elements>
-struct TraceOf<Call, Op, TypeList<Elements...>> {
+template <class Call, class Op, TracedPass Pass, class Result, class... Elements>
+struct TraceOf<Call, Op, Pass, Result, TypeList<Elements...>> {
   static void describe(TracedCall& call) {
-    call = {Op::name, Call::rule, {type_name<Elements>()...}, {type_name<typename Call::template argument<Elements>>()...},
-            type_name<typename Call::compute_type>(), type_name<typename Call::result_type>(), 0};
+    using Returned = stdlib::conditional_t<stdlib::is_void_v<Result>, typename Call::result_type, Result>;
+    call = {Op::name, Pass, Call::rule, {type_name<Elements>()...}, {type_name<typename Call::template argument<Elements>>()...},
+            type_name<typename Call::compute_type>(), type_name<Returned>(), 0};
   }
   static TraceNode& node() {
     static TraceNode one{&describe};
@@ -64,6 +73,12 @@ struct TraceOf<Call, Op, TypeList<Elements...>> {
 
 /// `P` with counting: put `Traced<Policy>` where `Policy` stood and every autocast call and every op of mezzo is counted.
 ///
+///     train_step<Traced<Autocast<float16>>>(model);
+///     std::cout << trace_text();      // 20 x conv2d (lower_precision): float16, float16 -> float16, float16 -> float16
+///
+/// mezzo's ops (mezzo/ops/) are counted when they have run, forward and backward apart, with the type that they wrote: float
+/// where a product was kept unrounded. A fused op counts as the ops that it is made of, alike on every executor; a call that
+/// had nothing to do (batch 0) or threw is not counted. Ops of your own that do not go through `autocast` say `trace_call`.
 /// Types and results are those of `P`; regions and overrides made from it are traced too. Counting happens on the host, one
 /// relaxed atomic add a call, from any number of threads; calls in device code and in constant expressions are not counted.
 /// A policy that is not traced costs nothing: no code is there to be switched off.
@@ -84,23 +99,32 @@ struct Traced {
   using disabled = Traced<typename P::disabled>;
   using enabled = Traced<typename P::enabled>;
 
-  /// Called by the library for each call that runs.
-  template <class Op, class... Args>
+  /// Called by `trace_call` for each call that runs.
+  template <class Op, TracedPass Pass, class Result, class... Args>
   static void ran() {
-    detail::TraceOf<detail::call_t<P, Op, Args...>, Op, detail::elements_of_all_t<Args...>>::node().hit();
+    detail::TraceOf<detail::call_t<P, Op, Args...>, Op, Pass, Result, detail::elements_of_all_t<Args...>>::node().hit();
   }
 };
 
 static_assert(AutocastPolicy<Traced<Autocast<float16>>>);
 
-/// The calls counted so far, of all traced policies and threads, in no particular order. Kinds with count 0 are left out.
+/// The calls counted so far, of all traced policies and threads, in the order in which their kinds first ran in this program.
+/// Kinds with count 0 are left out; kinds that agree in all that is said of them are one, whatever their policies.
 [[nodiscard]] inline std::vector<TracedCall> traced_calls() {
-  std::vector<TracedCall> calls;
+  std::vector<TracedCall> all, calls;
   for (auto* node = detail::TraceNode::head().load(std::memory_order_acquire); node != nullptr; node = node->next) {
     const std::uint64_t count = node->count.load(std::memory_order_relaxed);
     if (count == 0) continue;
-    node->describe(calls.emplace_back());
-    calls.back().count = count;
+    node->describe(all.emplace_back());
+    all.back().count = count;
+  }
+  for (auto call = all.rbegin(); call != all.rend(); ++call) {  // the list has the newest first
+    const auto known = std::find_if(calls.begin(), calls.end(), [&](const TracedCall& other) { return detail::same_kind(other, *call); });
+    if (known == calls.end()) {
+      calls.push_back(*call);
+    } else {
+      known->count += call->count;
+    }
   }
   return calls;
 }
@@ -112,20 +136,23 @@ inline void clear_trace() {
   }
 }
 
-/// The counted calls as text, one line each: `12 x matmul (lower_precision): float32, float32 -> float16, float16 -> float16`.
+/// The counted calls as text, one line each:
+/// `12 x matmul (lower_precision): float32, float32 -> float16, float16 -> float16`, or `6 x conv2d weight_gradient (...): ...`.
 [[nodiscard]] inline std::string trace_text() {
-  std::ostringstream out;
-  const auto list = [&out](const std::vector<std::string_view>& names) {
-    for (std::size_t i = 0; i < names.size(); ++i) out << (i == 0 ? "" : ", ") << names[i];
+  static constexpr std::string_view passes[] = {"", " backward", " data_gradient", " weight_gradient", " bias_gradient"};
+  std::string text;
+  const auto list = [&text](const std::vector<std::string_view>& names) {
+    for (std::size_t i = 0; i < names.size(); ++i) text.append(i == 0 ? "" : ", ").append(names[i]);
+    text.append(" -> ");
   };
   for (const TracedCall& call : traced_calls()) {
-    out << call.count << " x " << call.op << " (" << name_of(call.rule) << "): ";
+    text.append(std::to_string(call.count)).append(" x ").append(call.op).append(passes[static_cast<std::size_t>(call.pass)]);
+    text.append(" (").append(name_of(call.rule)).append("): ");
     list(call.given);
-    out << " -> ";
     list(call.read_as);
-    out << " -> " << call.result << '\n';
+    text.append(call.result).append("\n");
   }
-  return out.str();
+  return text;
 }
 
 }  // namespace mezzo
