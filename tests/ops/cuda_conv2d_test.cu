@@ -109,6 +109,13 @@ const Conv2dShape shapes[] = {
     {.batch = 3, .height = 8, .width = 8, .in_channels = 32, .out_channels = 16, .kernel = 1, .stride = 2, .padding = 0},
     {.batch = 3, .height = 4, .width = 4, .in_channels = 40, .out_channels = 7, .kernel = 1, .stride = 1, .padding = 0},
     {.batch = 2, .height = 7, .width = 5, .in_channels = 5, .out_channels = 3, .kernel = 5, .stride = 3, .padding = 2},
+    // Every tile of the implicit products, which take channels in eights: all of it, a part, more than one of it.
+    {.batch = 9, .height = 10, .width = 10, .in_channels = 8, .out_channels = 64, .kernel = 3, .stride = 1, .padding = 1},
+    {.batch = 2, .height = 5, .width = 6, .in_channels = 72, .out_channels = 136, .kernel = 3, .stride = 1, .padding = 1},
+    {.batch = 3, .height = 7, .width = 9, .in_channels = 32, .out_channels = 40, .kernel = 3, .stride = 2, .padding = 1},
+    {.batch = 2, .height = 6, .width = 5, .in_channels = 24, .out_channels = 8, .kernel = 5, .stride = 3, .padding = 2},
+    {.batch = 16, .height = 32, .width = 31, .in_channels = 8, .out_channels = 1032, .kernel = 1, .stride = 2, .padding = 0},
+    {.batch = 4, .height = 32, .width = 31, .in_channels = 1032, .out_channels = 8, .kernel = 1, .stride = 2, .padding = 0},
 };
 
 TEST_CASE_TEMPLATE("gathered_products_stay_within_the_bound_whatever_the_scratch", T, mezzo::float16, mezzo::bfloat16, float, double) {
@@ -146,8 +153,9 @@ TEST_CASE("a_scratch_too_small_for_one_image_is_refused_with_both_sizes") {
   MEZZO_TEST_EXECUTOR(CudaExecutor, executor);
   using Engine = mezzo::detail::cublas::GatheredConv2d;
   mezzo::Workspace workspace{executor, 64};
-  const Buffer<float> x(executor, x_size(shapes[0])), w(executor, w_size(shapes[0])), y(executor, y_size(shapes[0]));
-  const auto text = message_of<mezzo::InvalidArgument>([&] { Engine::forward(workspace, shapes[0], static_cast<const float*>(x.data()), static_cast<const float*>(w.data()), y.data(), std::source_location::current()); });
+  const Conv2dShape& shape = shapes[2];  // channels that are gathered
+  const Buffer<float> x(executor, x_size(shape)), w(executor, w_size(shape)), y(executor, y_size(shape));
+  const auto text = message_of<mezzo::InvalidArgument>([&] { Engine::forward(workspace, shape, static_cast<const float*>(x.data()), static_cast<const float*>(w.data()), y.data(), std::source_location::current()); });
   CHECK(text.find("conv2d: the workspace is too small: this shape needs ") != std::string::npos);
   CHECK(text.ends_with("bytes, got 64"));
 }

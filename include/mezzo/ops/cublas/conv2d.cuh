@@ -2,7 +2,8 @@
 // Convolution with the toolkit alone: gathered windows times weights, through cuBLASLt; tiles of images as the scratch allows.
 //
 // Right for every shape and type that the op takes. A 1 x 1 convolution of stride 1 is a product by itself and gathers
-// nothing. The cuDNN back end, where it is there, is faster and falls back on this one.
+// nothing. In full float32, where tensor cores do not help, kernels that read the images themselves are faster than rows that
+// pass through memory (ops/cuda/detail/implicit_product.cuh). The cuDNN back end, where it is there, falls back on this one.
 
 #include <algorithm>
 #include <cstddef>
@@ -14,6 +15,7 @@
 #include <mezzo/ops/accumulate.hpp>
 #include <mezzo/ops/cublas/detail/gather.cuh>
 #include <mezzo/ops/cublas/gemm.cuh>
+#include <mezzo/ops/cuda/detail/implicit_conv2d.cuh>
 #include <mezzo/ops/detail/operands.hpp>
 #include <mezzo/ops/shapes.hpp>
 #include <mezzo/ops/workspace.hpp>
@@ -44,6 +46,9 @@ class GatheredConv2d {
   template <class X, class W, class Y>
   static void forward(Workspace<CudaExecutor>& workspace, const Conv2dShape& shape, const X* x, const W* w, Y* y,
                       const std::source_location& where) {
+    if constexpr (all_float<X, W, Y>) {
+      if (is_implicit(workspace, shape) && device::ImplicitConv2d::forward(workspace.executor(), shape, x, w, y, where)) return;
+    }
     for_each_tile<X>(workspace, shape, Pass::forward, where, [&](const Conv2dShape& tile, std::int64_t first, const Layout& layout) {
       const X* const rows = gather(workspace, tile, x + first * image_elements(shape), layout, where);
       product(workspace, "conv2d", product_of(tile, Pass::forward), rows, w, y + first * out_elements(shape), false, layout, where);
@@ -55,6 +60,9 @@ class GatheredConv2d {
                             Accumulate accumulate, const std::source_location& where) {
     using Sum = accumulation_t<DY, W, DX>;
     const bool add = accumulate == Accumulate::yes;
+    if constexpr (all_float<DY, W, DX>) {
+      if (is_implicit(workspace, shape) && device::ImplicitConv2d::data_gradient(workspace.executor(), shape, dy, w, dx, add, where)) return;
+    }
     for_each_tile<DY>(workspace, shape, Pass::data_gradient, where, [&](const Conv2dShape& tile, std::int64_t first, const Layout& layout) {
       const GemmShape gemm = product_of(tile, Pass::data_gradient);
       const DY* const from = dy + first * out_elements(shape);
@@ -78,6 +86,13 @@ class GatheredConv2d {
     if (shape.batch == 0) {
       if (!add) workspace.executor().fill(dw, std::byte{0}, static_cast<std::size_t>(count) * sizeof(DW), where);
       return;
+    }
+    if constexpr (all_float<X, DY, DW>) {
+      std::byte* const scratch = workspace.scratch(0, "conv2d_weight_gradient", where);
+      if (is_implicit(workspace, shape) &&
+          device::ImplicitConv2d::weight_gradient(workspace.executor(), shape, x, dy, dw, add, scratch, workspace.bytes(), where)) {
+        return;
+      }
     }
     for_each_tile<X>(workspace, shape, Pass::weight_gradient, where, [&](const Conv2dShape& tile, std::int64_t first, const Layout& layout) {
       const GemmShape gemm = product_of(tile, Pass::weight_gradient);
@@ -108,6 +123,14 @@ class GatheredConv2d {
 
   /// Whether the convolution is a product as it stands.
   static bool is_product(const Conv2dShape& shape) { return shape.kernel == 1 && shape.stride == 1 && shape.padding == 0; }
+
+  template <class A, class B, class C>
+  static constexpr bool all_float = std::is_same_v<A, float> && std::is_same_v<B, float> && std::is_same_v<C, float>;
+
+  /// Whether kernels of our own are the faster way for floats.
+  static bool is_implicit(Workspace<CudaExecutor>& workspace, const Conv2dShape& shape) {
+    return float32_math(workspace) == Float32Math::ieee && !is_product(shape);
+  }
 
   static GemmShape product_of(const Conv2dShape& shape, Pass pass) {
     const std::int64_t pixels = shape.batch * out_pixels(shape);

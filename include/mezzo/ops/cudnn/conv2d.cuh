@@ -1,11 +1,11 @@
 #pragma once
 // Convolution through cuDNN's graph API: float16, bfloat16 and tf32 in NHWC, float32 sums.
 //
-// Kernels that sum in half, transform (Winograd, FFT) or give other bits from run to run are left out. Float32 in full
-// precision (Float32Math::ieee) and whatever else cuDNN has no fast kernel for runs as gathered products
-// (ops/cublas/conv2d.cuh): in NHWC cuDNN's fast kernels are those for tensor cores. Planning times several kernels on memory
-// of its own, and that can take seconds: call conv2d_prepare once per shape. Link with cuDNN 9 (CMake target mezzo::cudnn,
-// which also defines MEZZO_HAS_CUDNN; all translation units of a program must agree on it).
+// Kernels that sum in half, transform (Winograd, FFT), lose infinities or give other bits from run to run are left out. Float32
+// in full precision (Float32Math::ieee) and whatever else cuDNN has no kernel for runs without it (ops/cublas/conv2d.cuh): in
+// NHWC cuDNN's fast kernels are those for tensor cores. Planning tries several kernels on memory of its own, and that can take
+// seconds: call conv2d_prepare once per shape. Link with cuDNN 9 (CMake target mezzo::cudnn, which also defines
+// MEZZO_HAS_CUDNN; all translation units of a program must agree on it).
 
 #include <algorithm>
 #include <cstddef>
@@ -160,7 +160,6 @@ class GraphConv2d {
                              .in = element_type_of<In>,
                              .out = element_type_of<Out>,
                              .add = add,
-                             .math = float32_math(call.workspace),
                              .shape = shape,
                              .scratch = scratch.bytes};
     // Trying kernels takes longer than a small convolution will ever win back.

@@ -21,7 +21,7 @@
 #include <mezzo/executor/memory.hpp>
 #include <mezzo/numeric/convert.hpp>
 #include <mezzo/ops/cuda/detail/state.hpp>
-#include <mezzo/ops/float32_math.hpp>
+#include <mezzo/ops/cudnn/detail/trial.cuh>
 #include <mezzo/ops/shapes.hpp>
 
 namespace mezzo::detail::cudnn {
@@ -34,12 +34,11 @@ struct ConvolutionKey {
   ElementType in;                        ///< of both inputs
   ElementType out;
   bool add = false;                      ///< the result is added to what the output holds
-  Float32Math math = Float32Math::ieee;
   Conv2dShape shape;
   std::size_t scratch = 0;               ///< bytes that a kernel may use
 
   [[nodiscard]] auto tied() const {
-    return std::tuple(pass, in, out, add, math, shape.batch, shape.height, shape.width, shape.in_channels, shape.out_channels, shape.kernel,
+    return std::tuple(pass, in, out, add, shape.batch, shape.height, shape.width, shape.in_channels, shape.out_channels, shape.kernel,
                       shape.stride, shape.padding, scratch);
   }
   friend bool operator<(const ConvolutionKey& one, const ConvolutionKey& other) { return one.tied() < other.tied(); }
@@ -65,16 +64,6 @@ inline cudnn_frontend::DataType_t data_type(ElementType type) {
     default: return cudnn_frontend::DataType_t::FLOAT;
   }
 }
-
-/// Values to time kernels on: on zeros they run faster than on a network's data. Any 16-bit pattern with this mask is a
-/// float16, bfloat16 or half of a float of a moderate size, of either sign.
-struct FillForTiming {
-  std::uint16_t* to;
-  __device__ void operator()(std::uint64_t i) const {
-    const std::uint64_t mixed = (i + 1) * 0x9e3779b97f4a7c15ULL;
-    to[i] = static_cast<std::uint16_t>((mixed >> 40 & 0x83ffU) | 0x3800U);
-  }
-};
 
 /// Handle and plans of one workspace.
 class Convolutions {
@@ -153,6 +142,12 @@ class Convolutions {
     }
   }
 
+  static std::size_t bytes_of(const Dimensions& dimensions, ElementType type) {
+    std::size_t bytes = size_of(type);
+    for (const std::int64_t size : dimensions.size) bytes *= static_cast<std::size_t>(size);
+    return bytes;
+  }
+
   static Tensor add_tensor(Graph& graph, const Dimensions& dimensions, Number number, ElementType type) {
     using Attributes = cudnn_frontend::graph::Tensor_attributes;
     return graph.tensor(Attributes().set_dim(dimensions.size).set_stride(dimensions.stride).set_uid(number).set_data_type(data_type(type)));
@@ -191,12 +186,10 @@ class Convolutions {
   }
 
   /// Kernels whose results the ops' error bounds do not cover, or that differ from run to run.
-  static std::vector<cudnn_frontend::NumericalNote_t> excluded(const ConvolutionKey& key) {
+  static std::vector<cudnn_frontend::NumericalNote_t> excluded() {
     using Note = cudnn_frontend::NumericalNote_t;
-    std::vector<Note> notes{Note::DOWN_CONVERT_INPUTS, Note::REDUCED_PRECISION_REDUCTION, Note::NONDETERMINISTIC, Note::FFT, Note::WINOGRAD,
-                            Note::WINOGRAD_TILE_4x4, Note::WINOGRAD_TILE_6x6, Note::WINOGRAD_TILE_13x13};
-    if (key.in == ElementType::f32 && key.math == Float32Math::ieee) notes.push_back(Note::TENSOR_CORE);  // tf32
-    return notes;
+    return {Note::DOWN_CONVERT_INPUTS, Note::REDUCED_PRECISION_REDUCTION, Note::NONDETERMINISTIC, Note::FFT, Note::WINOGRAD,
+            Note::WINOGRAD_TILE_4x4, Note::WINOGRAD_TILE_6x6, Note::WINOGRAD_TILE_13x13};
   }
 
   [[nodiscard]] ConvolutionPlan make(const CudaExecutor& executor, const ConvolutionKey& key, int candidates, const std::source_location& where) {
@@ -206,86 +199,100 @@ class Convolutions {
         graph->create_execution_plans({Mode::A, Mode::FALLBACK}).is_bad()) {
       return {};
     }
-    graph->deselect_numeric_notes(excluded(key));
+    graph->deselect_numeric_notes(excluded());
     graph->deselect_workspace_greater_than(static_cast<std::int64_t>(key.scratch));
-    std::vector<std::int64_t> built;
-    const std::int64_t count = graph->get_execution_plan_count();
-    for (std::int64_t i = 0; i < count && static_cast<int>(built.size()) < candidates; ++i) {
-      if (graph->build_plan_at_index(i).is_good()) built.push_back(i);
-    }
-    if (built.empty()) return {};
-    return {graph, built.size() == 1 ? built.front() : fastest(executor, *graph, key, built, where)};
-  }
-
-  /// Runs each kernel a few times. Without memory to run them on, the first is taken: cuDNN orders them by expected speed.
-  [[nodiscard]] std::int64_t fastest(const CudaExecutor& executor, const Graph& graph, const ConvolutionKey& key,
-                                     const std::vector<std::int64_t>& built, const std::source_location& where) const {
-    constexpr int runs = 4;  // the first warms up
     std::optional<Trial> trial;
     try {
-      trial.emplace(executor, operands_of(key), key, where);
+      const Operands operands = operands_of(key);
+      trial.emplace(executor, bytes_of(operands.first, key.in), bytes_of(operands.second, key.in), bytes_of(operands.out, key.out), key.scratch, where);
     } catch (const OutOfMemory&) {
-      return built.front();
+      return {};  // a kernel that was not tried is not used
     }
-    std::int64_t best = built.front();
-    float best_time = (std::numeric_limits<float>::max)();
-    for (const std::int64_t kernel : built) {
-      float time = (std::numeric_limits<float>::max)();
-      bool ran = true;
-      for (int i = 0; i < runs && ran; ++i) {
-        trial->start(executor, where);
-        ran = execute(graph, kernel, trial->first.data(), trial->second.data(), trial->out.data(), key.add, trial->scratch.data()).is_good();
-        const float now = trial->stop(executor, where);
-        if (i != 0) time = (std::min)(time, now);
+    const std::int64_t count = graph->get_execution_plan_count();
+    for (std::int64_t next = 0; next < count;) {
+      std::vector<std::int64_t> built;
+      for (; next < count && static_cast<int>(built.size()) < candidates; ++next) {
+        if (graph->build_plan_at_index(next).is_good()) built.push_back(next);
       }
-      if (ran && time < best_time) best = kernel, best_time = time;
+      if (built.size() > 1) order_by_time(executor, *graph, key, *trial, built, where);
+      for (const std::int64_t kernel : built) {
+        if (keeps_overflows(executor, *graph, key, *trial, kernel, where)) return {graph, kernel};
+      }
     }
-    return best;
+    return {};
   }
 
-  /// Memory and events of a timing.
-  struct Trial {
-    Trial(const CudaExecutor& executor, const Operands& operands, const ConvolutionKey& key, const std::source_location& where)
-        : first(memory(executor, operands.first, key.in, where)),
-          second(memory(executor, operands.second, key.in, where)),
-          out(memory(executor, operands.out, key.out, where)),
-          scratch(executor, key.scratch, where) {
-      check_cuda(cudaEventCreate(&begin), "cudaEventCreate", where);
-      if (const cudaError_t error = cudaEventCreate(&end); error != cudaSuccess) {
-        static_cast<void>(cudaEventDestroy(begin));
-        check_cuda(error, "cudaEventCreate", where);
+  [[nodiscard]] bool run_once(const Graph& graph, std::int64_t kernel, const ConvolutionKey& key, const Trial& trial) const {
+    return execute(graph, kernel, trial.first.data(), trial.second.data(), trial.out.data(), key.add, trial.scratch.data()).is_good();
+  }
+
+  /// Runs each kernel a few times; the fastest comes first.
+  void order_by_time(const CudaExecutor& executor, const Graph& graph, const ConvolutionKey& key, const Trial& trial,
+                     std::vector<std::int64_t>& kernels, const std::source_location& where) const {
+    constexpr int runs = 4;  // the first warms up
+    std::map<std::int64_t, float> times;
+    trial.fill_for_timing(executor, trial.first, where);
+    trial.fill_for_timing(executor, trial.second, where);
+    for (const std::int64_t kernel : kernels) {
+      float& time = times[kernel] = (std::numeric_limits<float>::max)();
+      for (int i = 0; i < runs; ++i) {
+        trial.start(executor, where);
+        const bool ran = run_once(graph, kernel, key, trial);
+        const float now = trial.stop(executor, where);
+        if (!ran) break;
+        if (i != 0) time = (std::min)(time, now);
       }
     }
-    Trial(const Trial&) = delete;
-    Trial& operator=(const Trial&) = delete;
-    ~Trial() {
-      static_cast<void>(cudaEventDestroy(begin));
-      static_cast<void>(cudaEventDestroy(end));
-    }
+    std::ranges::stable_sort(kernels, {}, [&](std::int64_t kernel) { return times[kernel]; });
+  }
 
-    static Memory memory(const CudaExecutor& executor, const Dimensions& dimensions, ElementType type, const std::source_location& where) {
-      std::size_t count = size_of(type);
-      for (const std::int64_t size : dimensions.size) count *= static_cast<std::size_t>(size);
-      Memory memory(executor, count, where);
-      for_each_index(executor, count / 2, FillForTiming{reinterpret_cast<std::uint16_t*>(memory.data())}, where);
-      return memory;
-    }
+  /// Whether an infinity in an operand, and a sum that does not fit, make every result that they reach infinite or NaN: a loss
+  /// scaler relies on it. cuDNN has kernels of which that is not true (9.14: engine 47 for float16 writes 0 for infinity).
+  [[nodiscard]] bool keeps_overflows(const CudaExecutor& executor, const Graph& graph, const ConvolutionKey& key, const Trial& trial,
+                                     std::int64_t kernel, const std::source_location& where) const {
+    const auto kept = [&](const Memory& operand, std::uint32_t pattern) {
+      constexpr std::uint32_t two = 0x40004000;  // in every format, nearly: times the largest number it is beyond the range
+      for (const Memory* const filled : {&trial.first, &trial.second, &trial.out}) trial.fill(executor, *filled, two, where);
+      trial.fill(executor, operand, pattern, where);
+      return run_once(graph, kernel, key, trial) && trial.nonfinite(executor, key.out, where) >= reached(key);
+    };
+    const auto [infinity, largest] = extremes_of(key.in);
+    return kept(trial.first, infinity) && kept(trial.second, infinity) && (key.in != key.out || kept(trial.first, largest));
+  }
 
-    void start(const CudaExecutor& executor, const std::source_location& where) const {
-      check_cuda(cudaEventRecord(begin, executor.stream()), "cudaEventRecord", where);
+  /// Bit patterns of infinity and of the largest number, twice where they have 16 bits.
+  static std::pair<std::uint32_t, std::uint32_t> extremes_of(ElementType type) {
+    switch (type) {
+      case ElementType::f16: return {0x7c007c00, 0x7bff7bff};
+      case ElementType::bf16: return {0x7f807f80, 0x7f7f7f7f};
+      default: return {0x7f800000, 0x7f7fffff};
     }
-    [[nodiscard]] float stop(const CudaExecutor& executor, const std::source_location& where) const {
-      float milliseconds = 0;
-      check_cuda(cudaEventRecord(end, executor.stream()), "cudaEventRecord", where);
-      check_cuda(cudaEventSynchronize(end), "cudaEventSynchronize", where);
-      check_cuda(cudaEventElapsedTime(&milliseconds, begin, end), "cudaEventElapsedTime", where);
-      return milliseconds;
-    }
+  }
 
-    Memory first, second, out, scratch;
-    cudaEvent_t begin = nullptr;
-    cudaEvent_t end = nullptr;
-  };
+  /// Results that read anything at all: not the pixels between the windows of a data gradient, nor taps that lie in the padding.
+  static std::uint64_t reached(const ConvolutionKey& key) {
+    const Conv2dShape& s = key.shape;
+    const auto along = [&](std::int64_t in, std::int64_t out) {
+      std::vector<bool> pixels(static_cast<std::size_t>(in)), taps(static_cast<std::size_t>(s.kernel));
+      for (std::int64_t o = 0; o < out; ++o) {
+        for (std::int64_t tap = 0; tap < s.kernel; ++tap) {
+          const std::int64_t i = o * s.stride + tap - s.padding;
+          if (i >= 0 && i < in) pixels[static_cast<std::size_t>(i)] = taps[static_cast<std::size_t>(tap)] = true;
+        }
+      }
+      switch (key.pass) {
+        case Pass::forward: return out;  // every window reaches into the image, as the padding is smaller than it
+        case Pass::data_gradient: return static_cast<std::int64_t>(std::ranges::count(pixels, true));
+        default: return static_cast<std::int64_t>(std::ranges::count(taps, true));
+      }
+    };
+    const std::int64_t places = along(s.height, s.out_height()) * along(s.width, s.out_width());
+    switch (key.pass) {
+      case Pass::forward: return static_cast<std::uint64_t>(s.batch * places * s.out_channels);
+      case Pass::data_gradient: return static_cast<std::uint64_t>(s.batch * places * s.in_channels);
+      default: return static_cast<std::uint64_t>(s.out_channels * places * s.in_channels);
+    }
+  }
 
   std::unique_ptr<std::remove_pointer_t<cudnnHandle_t>, Destroy> handle_;
   std::map<ConvolutionKey, ConvolutionPlan> plans_;
