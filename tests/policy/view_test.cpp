@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <numeric>
 #include <span>
 #include <vector>
@@ -98,6 +99,10 @@ TEST_CASE("standard algorithms run on the iterators, and read and write") {
   CHECK(std::find(view.begin(), view.end(), 4.f) - view.begin() == 2);
 }
 TEST_CASE("the iterator moves like a pointer") {
+  using Reading = decltype(convert_view<float>(std::declval<const std::vector<float16>&>()))::iterator;
+  using Writing = decltype(convert_view<float>(std::declval<std::vector<float16>&>()))::iterator;
+  static_assert(same<Reading::iterator_category, std::random_access_iterator_tag> && std::random_access_iterator<Reading>);
+  static_assert(same<Writing::iterator_category, std::random_access_iterator_tag> && std::random_access_iterator<Writing>);
   const std::vector<float16> data = halves({0.f, 1.f, 2.f, 3.f, 4.f});
   const auto view = convert_view<float>(data);
   auto it = view.begin();

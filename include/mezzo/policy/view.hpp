@@ -6,12 +6,19 @@
 #ifdef __CUDACC_RTC__
 #include <cuda/std/iterator>
 #else
-#include <iterator>
+#include <array>
 #endif
 
 namespace mezzo {
 
 namespace detail {
+
+#ifdef __CUDACC_RTC__
+using RandomAccess = ::cuda::std::random_access_iterator_tag;
+#else
+/// std::random_access_iterator_tag by way of <array>: <iterator> costs a second of nvcc's time, for streams that nobody needs here.
+using RandomAccess = ::std::array<int, 1>::reverse_iterator::iterator_category;
+#endif
 
 /// Reads and writes one element of a view: converts to `T` when read, to the stored type when written.
 template <class T, class Stored>
@@ -79,7 +86,7 @@ class ConvertingIterator {
   using difference_type = stdlib::ptrdiff_t;
   using reference = typename Access::reference;
   using pointer = void;
-  using iterator_category = stdlib::random_access_iterator_tag;
+  using iterator_category = detail::RandomAccess;
 
   ConvertingIterator() = default;
   MEZZO_HOST_DEVICE constexpr explicit ConvertingIterator(Stored* element, Factor factor = {})
