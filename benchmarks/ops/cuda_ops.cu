@@ -1,16 +1,18 @@
 // The ops of a ResNet-18 training step on CIFAR-10, each alone in a CUDA graph: every convolution in its three passes, and
 // batch norm's passes with what joins them.
 //
-// conv/<pass>/<back end>/<type>/<layer>/<batch>: TFLOPS counts 2 operations a product; times is how often the layer stands in
-// the network. norm/<op>/<type>/<shape>/<batch>: TBps counts the bytes stated below, share is of the copy bandwidth measured
-// in the same run. Both are medians over replays of five runs each; runs follow each other on the same memory, so what is
-// smaller than the second cache comes from there (resident).
+// conv/<pass>/<back end>/<type>/<layer>/<batch>, back end cudnn or toolkit (without it): TFLOPS counts 2 operations a product;
+// times is how often the layer stands in ResNet-18. norm/<op>/<type>/<shape>/<batch>: TBps counts the bytes stated below, share
+// is of the copy bandwidth measured in the same run. Both are medians over replays of five runs each; runs follow each other on
+// the same memory, so what is smaller than the second cache comes from there (resident).
 //
 // Bytes an element of 2 bytes: batch_norm_relu 6 (statistics read x; then x is read, y written), batch_norm_add_relu 8 (the
 // shortcut too); batch_norm_relu_backward 10 (x and dy read twice, dx written), batch_norm_add_relu_backward 14 (x, y and dy
 // read, the masked dy written; it and x read, dx written).
 
 #include "support/device.cuh"
+
+#include <span>
 
 #include <mezzo/ops/ops.cuh>
 
@@ -62,13 +64,17 @@ struct Layer {
 constexpr Layer layers[] = {{8, 64, 32, 3, 1, 1},    {64, 64, 32, 3, 1, 4},   {64, 128, 32, 3, 2, 1}, {128, 128, 16, 3, 1, 3}, {64, 128, 32, 1, 2, 1},  {128, 256, 16, 3, 2, 1},
                             {256, 256, 8, 3, 1, 3},  {128, 256, 16, 1, 2, 1}, {256, 512, 8, 3, 2, 1}, {512, 512, 4, 3, 1, 3},  {256, 512, 8, 1, 2, 1}};
 
+// Those of ResNet-20.
+constexpr Layer narrow_layers[] = {{8, 16, 32, 3, 1, 1}, {16, 16, 32, 3, 1, 6}, {16, 32, 32, 3, 2, 1}, {32, 32, 16, 3, 1, 5}, {32, 64, 16, 3, 2, 1}, {64, 64, 8, 3, 1, 5}};
+
 enum class Pass { forward, data_gradient, weight_gradient };
 constexpr const char* pass_names[] = {"forward", "data_gradient", "weight_gradient"};
 
 double total_microseconds[2][3];  // by batch (256, 1024) and pass, float16, all layers of a step
 
+/// `math` is for floats; `counted`: adds up in total_microseconds.
 template <class Engine, class T>
-void convolution(benchmark::State& state, const Layer& layer, Pass pass, std::int64_t batch, bool counted) {
+void convolution(benchmark::State& state, const Layer& layer, Pass pass, std::int64_t batch, Float32Math math, bool counted) {
   const Stream stream;
   const CudaExecutor executor{stream};
   const Conv2dShape shape{.batch = batch, .height = layer.side, .width = layer.side, .in_channels = layer.in, .out_channels = layer.out,
@@ -77,6 +83,7 @@ void convolution(benchmark::State& state, const Layer& layer, Pass pass, std::in
   const auto w_count = static_cast<std::size_t>(layer.out * layer.kernel * layer.kernel * layer.in);
   const auto x_count = static_cast<std::size_t>(batch * layer.side * layer.side * layer.in);
   Workspace workspace{executor, Engine::template workspace_bytes<T>(executor, shape)};
+  set_float32_math(workspace, math);
   const Data<T> x(stream, x_count, 1.f, 1), w(stream, w_count, .05f, 2), y(stream, y_count, 1.f, 3);
   const auto where = std::source_location::current();
   const double time = time_of(stream, [&] {
@@ -98,14 +105,16 @@ void convolution(benchmark::State& state, const Layer& layer, Pass pass, std::in
 }
 
 template <class Engine, class T>
-void add_convolutions(const char* engine, std::int64_t batch, bool counted) {
+void add_convolutions(const char* engine, std::span<const Layer> of, std::int64_t batch, Float32Math math = Float32Math::ieee, bool counted = false) {
+  const char* const type = math == Float32Math::tf32 ? "tf32" : type_name<T>();
   for (const Pass pass : {Pass::forward, Pass::data_gradient, Pass::weight_gradient}) {
-    for (const Layer& layer : layers) {
+    for (const Layer& layer : of) {
       if (pass == Pass::data_gradient && layer.in == 8) continue;  // nobody needs the images' gradient
-      const std::string name = std::string("conv/") + pass_names[static_cast<int>(pass)] + "/" + engine + "/" + type_name<T>() + "/" +
+      const std::string name = std::string("conv/") + pass_names[static_cast<int>(pass)] + "/" + engine + "/" + type + "/" +
                                std::to_string(layer.in) + "-" + std::to_string(layer.out) + "_" + std::to_string(layer.side) + "_k" +
                                std::to_string(layer.kernel) + "s" + std::to_string(layer.stride) + "/" + std::to_string(batch);
-      benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) { convolution<Engine, T>(state, layer, pass, batch, counted); })
+      benchmark::RegisterBenchmark(name.c_str(),
+                                   [=](benchmark::State& state) { convolution<Engine, T>(state, layer, pass, batch, math, counted); })
           ->UseManualTime()
           ->Iterations(1)
           ->Unit(benchmark::kMicrosecond);
@@ -164,10 +173,16 @@ void add_norms(std::int64_t batch) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  using Toolkit = detail::cublas::GatheredConv2d;
 #if defined(MEZZO_HAS_CUDNN) && MEZZO_HAS_CUDNN
-  for (const std::int64_t batch : {256, 1024}) add_convolutions<detail::cudnn::GraphConv2d, float16>("cudnn", batch, true);
+  using Cudnn = detail::cudnn::GraphConv2d;
+  for (const std::int64_t batch : {256, 1024}) add_convolutions<Cudnn, float16>("cudnn", layers, batch, Float32Math::ieee, true);
+  add_convolutions<Cudnn, float>("cudnn", layers, 256, Float32Math::tf32);
+  add_convolutions<Cudnn, float>("cudnn", narrow_layers, 1024, Float32Math::tf32);
 #endif
-  add_convolutions<detail::cublas::GatheredConv2d, float16>("gathered", 256, false);
+  add_convolutions<Toolkit, float16>("toolkit", layers, 256);
+  add_convolutions<Toolkit, float>("toolkit", layers, 256);
+  add_convolutions<Toolkit, float>("toolkit", narrow_layers, 1024);
   for (const std::int64_t batch : {256, 1024}) add_norms<float16>(batch);
   return run(argc, argv);
 }

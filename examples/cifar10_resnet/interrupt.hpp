@@ -1,19 +1,34 @@
 #pragma once
-// Ctrl-C asks the program to finish the step at hand, print what it has and end; a second one ends it at once.
+// Ctrl-C asks the program to finish the step at hand, print what it has and end; a second one, later, ends it at once.
 
 #include <csignal>
+#include <ctime>
 
 namespace cifar10 {
 
 namespace detail {
 inline volatile std::sig_atomic_t interrupt_seen = 0;
+inline timespec first_interrupt{};
+
+inline void on_interrupt(int signal) {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  if (interrupt_seen == 0) {
+    first_interrupt = now;
+    interrupt_seen = 1;
+  } else if (now.tv_sec - first_interrupt.tv_sec > 1) {
+    ::signal(signal, SIG_DFL);
+    ::raise(signal);
+  }
+}
 }  // namespace detail
 
-/// From now on SIGINT and SIGTERM only set a flag, each the first time it arrives.
+/// From now on the first SIGINT or SIGTERM only sets a flag. One that follows within a second is the same: `timeout`, and
+/// others that stop a group of processes, send it twice.
 inline void watch_for_interrupts() {
   struct sigaction action {};
-  action.sa_handler = [](int) { detail::interrupt_seen = 1; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+  action.sa_handler = detail::on_interrupt;
+  action.sa_flags = SA_RESTART;
   ::sigemptyset(&action.sa_mask);
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);

@@ -141,10 +141,9 @@ class ImplicitConv2d {
     product.column_tiles = tiles_of(columns, Tile::columns);
     product.row_tiles = tiles_of(product.out_channels, Tile::rows);
     const std::int64_t tiles = std::int64_t{product.column_tiles} * product.row_tiles;
-    // As many parts as fill the device, of 256 pixels at least, and not more than there is room for.
     const std::int64_t resident = std::int64_t{multiprocessors(executor, where)} * (512 / Tile::threads);
     const std::int64_t room = scratch.memory == nullptr ? 1 : static_cast<std::int64_t>(scratch.bytes / sizeof(float)) / count;
-    const std::int64_t parts = (std::max)(std::int64_t{1}, (std::min)({resident / tiles, std::int64_t{product.pixels} / 256, room}));
+    const std::int64_t parts = parts_of(product.pixels, tiles, resident, room);
     product.pixels_of_part = static_cast<int>((product.pixels + parts - 1) / parts + Tile::depth - 1) / Tile::depth * Tile::depth;
     const int number = tiles_of(product.pixels, product.pixels_of_part);
     float* const dw = product.to;
@@ -153,6 +152,20 @@ class ImplicitConv2d {
     const auto blocks = static_cast<std::uint32_t>(tiles * number);
     launch(executor, "conv2d_weight_gradient", &weight_product_kernel<Tile>, blocks, Tile::threads, where, product);
     if (number > 1) for_each_index(executor, static_cast<std::uint64_t>(count), SumParts{scratch.memory, dw, count, number, add}, where);
+  }
+
+  /// Into how many parts the pixels are cut: blocks come in waves of `resident`, and the last wave should be as full as the
+  /// others. A part has 256 pixels at least; what its sums cost, written and read again, is as much as some 36 pixels more.
+  static std::int64_t parts_of(std::int64_t pixels, std::int64_t tiles, std::int64_t resident, std::int64_t room) {
+    constexpr std::int64_t least_pixels = 256, pixels_of_sums = 36;
+    const std::int64_t most = (std::min)({pixels / least_pixels, room, 8 * resident / tiles + 1});
+    std::int64_t best = 1, best_cost = INT64_MAX;
+    for (std::int64_t parts = 1; parts <= most; ++parts) {
+      const std::int64_t waves = (tiles * parts + resident - 1) / resident;
+      const std::int64_t cost = waves * ((pixels + parts - 1) / parts) + (parts > 1 ? tiles * parts * pixels_of_sums / resident : 0);
+      if (cost < best_cost) best = parts, best_cost = cost;
+    }
+    return best;
   }
 
   static int tiles_of(std::int64_t size, std::int64_t tile) { return static_cast<int>((size + tile - 1) / tile); }

@@ -247,17 +247,23 @@ class Convolutions {
   }
 
   /// Whether an infinity in an operand, and a sum that does not fit, make every result that they reach infinite or NaN: a loss
-  /// scaler relies on it. cuDNN has kernels of which that is not true (9.14: engine 47 for float16 writes 0 for infinity).
+  /// scaler relies on it. cuDNN has kernels of which that is not true (9.14: engine 47 for float16, 0 for some infinities).
   [[nodiscard]] bool keeps_overflows(const CudaExecutor& executor, const Graph& graph, const ConvolutionKey& key, const Trial& trial,
                                      std::int64_t kernel, const std::source_location& where) const {
-    const auto kept = [&](const Memory& operand, std::uint32_t pattern) {
-      constexpr std::uint32_t two = 0x40004000;  // in every format, nearly: times the largest number it is beyond the range
-      for (const Memory* const filled : {&trial.first, &trial.second, &trial.out}) trial.fill(executor, *filled, two, where);
-      trial.fill(executor, operand, pattern, where);
+    // In every format, nearly; times the largest number they are beyond the range. Results of either sign: a kernel may lose one.
+    constexpr std::uint32_t two = 0x40004000, minus_two = 0xc000c000;
+    const auto kept = [&](const Memory& extreme, std::uint32_t value, const Memory& other, std::uint32_t factor) {
+      trial.fill(executor, extreme, value, where);
+      trial.fill(executor, other, factor, where);
+      trial.fill(executor, trial.out, two, where);
       return run_once(graph, kernel, key, trial) && trial.nonfinite(executor, key.out, where) >= reached(key);
     };
     const auto [infinity, largest] = extremes_of(key.in);
-    return kept(trial.first, infinity) && kept(trial.second, infinity) && (key.in != key.out || kept(trial.first, largest));
+    for (const std::uint32_t factor : {two, minus_two}) {
+      if (!kept(trial.first, infinity, trial.second, factor) || !kept(trial.second, infinity, trial.first, factor)) return false;
+      if (key.in == key.out && !kept(trial.first, largest, trial.second, factor)) return false;
+    }
+    return true;
   }
 
   /// Bit patterns of infinity and of the largest number, twice where they have 16 bits.
