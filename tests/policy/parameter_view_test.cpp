@@ -51,6 +51,14 @@ TEST_CASE("an op that reads its arguments as they are reads the model's copy") {
   static_assert(same<decltype(argument_view<Policy, op::softmax>(weights)[0]), const float16&>);
   static_assert(same<decltype(argument_view<Policy::disabled, op::layer_norm>(weights)[0]), const float16&>);
 }
+TEST_CASE("the members of a parameter may be arrays") {
+  struct {
+    float16 model[2]{};
+    float master[2]{0.f, 1.0001f};
+  } const weights;
+  CHECK(&argument_view<Policy, op::layer_norm>(weights)[1] == &weights.master[1]);
+  CHECK(argument_view<Policy, op::linear>(weights).size() == 2);
+}
 TEST_CASE("a master of another size is refused, an empty one is none to a visitor") {
   Weights weights;
   weights.master.clear();

@@ -12,6 +12,7 @@
 #include "types.hpp"
 
 #include <mezzo/core/span.hpp>
+#include <mezzo/policy/ops.hpp>
 #include <mezzo/policy/view.hpp>
 
 using namespace mezzo;
@@ -69,6 +70,27 @@ TEST_CASE("spans, arrays, std and cuda spans, and a pointer with a size are seen
   CHECK(convert_view<float>(Span<const bfloat16>(data.data(), 2))[1] == 2.f);
   CHECK(convert_view<float>(data.data(), 2)[1] == 2.f);
   static_assert(same<decltype(convert_view<float>(static_cast<const bfloat16*>(nullptr), 2)[0]), float>);
+}
+TEST_CASE("a pointer with a size and an array are data for every kind of view") {
+  float16 data[3] = {convert<float16>(1.f), convert<float16>(2.f), convert<float16>(3.f)};
+  const auto& fixed = data;
+  static_assert(same<decltype(convert_view<float>(data)), ConvertingView<float, float16>>);
+  static_assert(same<decltype(convert_view<float>(fixed)), ConvertingView<float, const float16>>);
+  CHECK(convert_view<float>(fixed).size() == 3);
+
+  const auto from_array = argument_view<Policy, full>(data);
+  const auto from_pointer = argument_view<Policy, full>(&data[0], 2);
+  static_assert(same<decltype(from_array), const ConvertingView<float, const float16>> && same<decltype(from_pointer), decltype(from_array)>);
+  static_assert(same<decltype(argument_view<Policy, promote, float>(&data[0], 2))::value_type, float>);
+  CHECK(from_array.size() == 3);
+  CHECK(from_pointer.size() == 2);
+  CHECK(from_pointer[1] == 2.f);
+
+  result_view<Policy, full, float16>(data)[0] = 5.f;
+  result_view<Policy, full, float16>(&data[1], 2)[1] = 7.f;
+  CHECK(convert<float>(data[0]) == 5.f);
+  CHECK(convert<float>(data[2]) == 7.f);
+  CHECK(argument_view<Autocast<float8_e4m3>, op::matmul>(with_scale(data, 2.f)).size() == 3);
 }
 TEST_CASE("an empty view and an empty vector have no elements") {
   const ConvertingView<float, const float16> none;

@@ -17,7 +17,7 @@ template <class Op, CastRule Rule>
 struct Override {
   template <class Asked>
   MEZZO_HOST_DEVICE static constexpr CastRule apply(CastRule rule) {
-    return stdlib::is_same_v<Asked, Op> ? Rule : rule;
+    return detail::require_op_tag<Op>::value && stdlib::is_same_v<Asked, Op> ? Rule : rule;
   }
 };
 

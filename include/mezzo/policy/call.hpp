@@ -156,17 +156,23 @@ template <class Policy, class Op, class F, class... Args>
 MEZZO_HOST_DEVICE constexpr decltype(auto) autocast(F&& f, Args&&... args) {
   using Call = detail::call_t<Policy, Op, Args...>;
   using Caster = detail::ArgumentCaster<Call>;
-  using Returned = decltype(static_cast<F&&>(f)(detail::cast_argument<Caster>(static_cast<Args&&>(args))...));
-  using Result = typename Call::result_type;
-  using Value = stdlib::remove_cvref_t<Returned>;
-  trace_call<Policy, Op, Args...>();
-  constexpr bool casts_result = Call::active && Call::rule != CastRule::pass_through && Element<Value> && Element<Result>;
-  if constexpr (casts_result) {
-    return convert<Result>(Value(static_cast<F&&>(f)(detail::cast_argument<Caster>(static_cast<Args&&>(args))...)));
-  } else if constexpr (Element<Value>) {  // by value: a reference might be to a converted argument
-    return Value(static_cast<F&&>(f)(detail::cast_argument<Caster>(static_cast<Args&&>(args))...));
-  } else {
-    return static_cast<F&&>(f)(detail::cast_argument<Caster>(static_cast<Args&&>(args))...);
+  constexpr bool callable = requires { static_cast<F&&>(f)(detail::cast_argument<Caster>(static_cast<Args&&>(args))...); };
+  static_assert(callable || stdlib::is_same_v<Call, detail::RefusedCall>,
+    "autocast: the function cannot be called with these arguments. It takes as many as are given to autocast, each in the type "
+    "that the op reads it as under this policy: argument_type_t<Policy, Op, Arg, Others...>, or auto.");
+  if constexpr (callable) {
+    using Returned = decltype(static_cast<F&&>(f)(detail::cast_argument<Caster>(static_cast<Args&&>(args))...));
+    using Result = typename Call::result_type;
+    using Value = stdlib::remove_cvref_t<Returned>;
+    trace_call<Policy, Op, Args...>();
+    constexpr bool casts_result = Call::active && Call::rule != CastRule::pass_through && Element<Value> && Element<Result>;
+    if constexpr (casts_result) {
+      return convert<Result>(Value(static_cast<F&&>(f)(detail::cast_argument<Caster>(static_cast<Args&&>(args))...)));
+    } else if constexpr (Element<Value>) {  // by value: a reference might be to a converted argument
+      return Value(static_cast<F&&>(f)(detail::cast_argument<Caster>(static_cast<Args&&>(args))...));
+    } else {
+      return static_cast<F&&>(f)(detail::cast_argument<Caster>(static_cast<Args&&>(args))...);
+    }
   }
 }
 

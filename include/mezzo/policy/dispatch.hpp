@@ -29,7 +29,7 @@ class PolicyChoices {
   /// @throws InvalidArgument otherwise.
   template <class... Names>
   constexpr PolicyChoices(const Names&... names)  // NOLINT: reads as a list of names
-      : names_{std::string_view(names)...} {
+      : names_{as_name(names)...} {
     static_assert(sizeof...(Names) == sizeof...(Policies),
       "PolicyChoices: give one name for each policy, in the same order.");
     for (std::size_t i = 0; i < names_.size(); ++i) {
@@ -72,6 +72,16 @@ class PolicyChoices {
     }
   }
 
+  template <class Name>
+  static constexpr std::string_view as_name(const Name& name) {
+    static_assert(std::is_convertible_v<const Name&, std::string_view>,
+      "PolicyChoices: a choice's name must be text, such as \"float16\".");
+    if constexpr (std::is_convertible_v<const Name&, std::string_view>) {
+      return name;
+    } else {
+      return {};
+    }
+  }
   static void wrong_name(const char* rule) { fail<InvalidArgument>(std::source_location::current(), "PolicyChoices", rule); }
 
   std::array<std::string_view, sizeof...(Policies)> names_;

@@ -46,12 +46,12 @@ constexpr auto argument_view(const P& parameter, const std::source_location& whe
   using Master = detail::data_element_t<stdlib::remove_cvref_t<decltype(parameter.master)>>;
   using T = argument_type_t<Policy, Op, Model, Others...>;
   if constexpr (stdlib::is_same_v<T, Master> && !stdlib::is_same_v<T, Model>) {
-    const auto size = static_cast<stdlib::size_t>(parameter.master.size());
-    if (size != static_cast<stdlib::size_t>(parameter.model.size())) {
-      fail<InvalidArgument>(
-        where, "argument_view", "the master must have the model's ", parameter.model.size(), " elements, got ", size);
+    const auto master = detail::storage_of(parameter.master);
+    const stdlib::size_t size = detail::storage_of(parameter.model).size;
+    if (master.size != size) {
+      fail<InvalidArgument>(where, "argument_view", "the master must have the model's ", size, " elements, got ", master.size);
     }
-    return ConvertingView<T, const Master>(detail::plain_pointer(parameter.master.data()), size);
+    return ConvertingView<T, const Master>(master.data, size);
   } else {
     return argument_view<Policy, Op, Others...>(parameter.model);
   }
@@ -61,7 +61,7 @@ constexpr auto argument_view(const P& parameter, const std::source_location& whe
 template <class Policy, class Op, class... Others, detail::TypedParameter P, class F>
 constexpr decltype(auto) visit_argument(
   const P& parameter, F&& f, const std::source_location& where = std::source_location::current()) {
-  if (parameter.master.size() == 0) return f(argument_view<Policy, Op, Others...>(parameter.model));
+  if (detail::storage_of(parameter.master).size == 0) return f(argument_view<Policy, Op, Others...>(parameter.model));
   return f(argument_view<Policy, Op, Others...>(parameter, where));
 }
 

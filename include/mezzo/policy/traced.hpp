@@ -84,6 +84,9 @@ struct TraceOf<Call, Op, Pass, Result, TypeList<Elements...>> {
 /// A policy that is not traced costs nothing: no code is there to be switched off.
 template <class P>
 struct Traced {
+  static_assert(AutocastPolicy<P>,
+    "Traced<P>: P must be a policy, such as Autocast<float16>. Put Traced around the policy, not around its low type.");
+
   using low_type = typename P::low_type;
   static constexpr bool is_enabled = P::is_enabled;
   template <class Op>

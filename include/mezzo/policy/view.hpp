@@ -162,11 +162,10 @@ class ConvertingView {
 
 namespace detail {
 
+/// Data in memory with its size: a range with data() and size(), or an array.
 template <class Range>
-concept StoredRange = requires(Range& range) {
-  range.data();
-  range.size();
-} && NumberData<stdlib::remove_cvref_t<Range>>;
+concept StoredRange = NumberData<stdlib::remove_cvref_t<Range>> &&
+                      (stdlib::rank_v<stdlib::remove_cvref_t<Range>> == 1 || requires(Range& range) { range.data(); range.size(); });
 
 /// Thrust's `data()` is a fancy pointer; everything else's is plain.
 template <class Pointer>
@@ -178,27 +177,59 @@ MEZZO_HOST_DEVICE constexpr auto plain_pointer(Pointer pointer) {
   }
 }
 
-}  // namespace detail
+template <class Stored>
+struct Storage {
+  using element = stdlib::remove_cv_t<Stored>;
+  Stored* data;
+  stdlib::size_t size;
+};
+template <class Stored>
+Storage(Stored*, stdlib::size_t) -> Storage<Stored>;
 
-/// `range` seen as elements of `T`; over a const range (or a span of const) it is read-only.
-///
-/// @param range [n] of any element type: a vector, array, span, Thrust or rmm vector. It must outlive the view.
 MEZZO_EXEC_CHECK_DISABLE
-template <Element T, detail::StoredRange Range>
-MEZZO_HOST_DEVICE constexpr auto convert_view(Range&& range) {
-  auto* storage = detail::plain_pointer(range.data());
-  using Stored = stdlib::remove_pointer_t<decltype(storage)>;
-  return ConvertingView<T, Stored>(storage, static_cast<stdlib::size_t>(range.size()));
+template <class Range>
+MEZZO_HOST_DEVICE constexpr auto storage_of(Range& range) {
+  if constexpr (stdlib::is_array_v<Range>) {
+    return Storage{&range[0], stdlib::extent_v<Range>};
+  } else {
+    return Storage{plain_pointer(range.data()), static_cast<stdlib::size_t>(range.size())};
+  }
 }
 
-/// The same for `size` elements at a pointer.
-template <Element T, Element Stored>
+/// What is taken for data by mistake.
+template <class T>
+concept NoData = !StoredRange<T> && (Number<T> || stdlib::is_pointer_v<T> || stdlib::is_array_v<T> ||
+                                     requires(const T& x) { *x; } ||
+                                     requires(const T& x) { x.storage(); } || requires(const T& x) { x.begin(); });
+
+template <class T>
+struct refuse_no_data {
+  static_assert(sizeof(T) == 0,
+    "a view needs data in memory and its size: a range with data() and size() (vector, span, array, Thrust vector), an array, or "
+    "a pointer with a size. A pointer alone has none, a view converts already, and for a single value autocast does.");
+};
+
+}  // namespace detail
+
+/// `size` elements at a pointer seen as elements of `T`; read-only over const elements.
+template <Element T, class Stored>
 MEZZO_HOST_DEVICE constexpr auto convert_view(Stored* storage, stdlib::size_t size) {
   return ConvertingView<T, Stored>(storage, size);
 }
-template <Element T, Element Stored>
-MEZZO_HOST_DEVICE constexpr auto convert_view(const Stored* storage, stdlib::size_t size) {
-  return ConvertingView<T, const Stored>(storage, size);
+
+/// `range` seen as elements of `T`; over a const range (or a span of const) it is read-only.
+///
+/// @param range [n] of any element type: a vector, array, span, Thrust or rmm vector, `T[n]`. It must outlive the view.
+MEZZO_EXEC_CHECK_DISABLE
+template <Element T, detail::StoredRange Range>
+MEZZO_HOST_DEVICE constexpr auto convert_view(Range&& range) {
+  const auto storage = detail::storage_of(range);
+  return convert_view<T>(storage.data, storage.size);
+}
+
+template <Element T, detail::NoData Data>
+MEZZO_HOST_DEVICE constexpr auto convert_view(const Data&) {
+  return detail::refuse_no_data<Data>();
 }
 
 /// The read-only view of an argument that `Op` reads under `Policy`: its elements have type
@@ -208,43 +239,57 @@ MEZZO_HOST_DEVICE constexpr auto convert_view(const Stored* storage, stdlib::siz
 ///     my_kernel<<<blocks, threads>>>(x, result_view<Policy, op::gelu, float16>(out));
 ///
 /// @tparam Others types of the call's other arguments, where the rule looks at them (promote).
-/// @param range  [n] of any element type, or `with_scale(range, scale)` for an 8-bit low type.
+/// @param range  [n] of any element type, also a pointer and a size; or `with_scale(range, scale)` for an 8-bit low type.
+template <class Policy, class Op, class... Others, class Stored>
+MEZZO_HOST_DEVICE constexpr auto argument_view(const Stored* storage, stdlib::size_t size) {
+  using T = argument_type_t<Policy, Op, Stored, Others...>;
+  static_assert(!EightBit<T> || stdlib::is_same_v<T, Stored>,
+    "argument_view: nothing is cast to an 8-bit type without a scale. Pass with_scale(range, scale) (mezzo/policy/scaled.hpp).");
+  return ConvertingView<T, const Stored>(storage, size);
+}
 MEZZO_EXEC_CHECK_DISABLE
 template <class Policy, class Op, class... Others, class Range>
   requires detail::StoredRange<Range>
 MEZZO_HOST_DEVICE constexpr auto argument_view(Range&& range) {
-  auto* storage = detail::plain_pointer(range.data());
-  using Stored = stdlib::remove_cv_t<stdlib::remove_pointer_t<decltype(storage)>>;
-  using T = argument_type_t<Policy, Op, Stored, Others...>;
-  static_assert(!EightBit<T> || stdlib::is_same_v<T, Stored>,
-    "argument_view: nothing is cast to an 8-bit type without a scale. Pass with_scale(range, scale) (mezzo/policy/scaled.hpp).");
-  return ConvertingView<T, const Stored>(storage, static_cast<stdlib::size_t>(range.size()));
+  const auto storage = detail::storage_of(range);
+  return argument_view<Policy, Op, Others...>(storage.data, storage.size);
 }
 MEZZO_EXEC_CHECK_DISABLE
 template <class Policy, class Op, class... Others, class Range>
   requires detail::StoredRange<Range>
 MEZZO_HOST_DEVICE constexpr auto argument_view(const Scaled<Range>& range) {
-  const auto* storage = detail::plain_pointer(range.value.data());
-  using Stored = stdlib::remove_cv_t<stdlib::remove_pointer_t<decltype(storage)>>;
+  const auto storage = detail::storage_of(range.value);
+  using Stored = typename decltype(storage)::element;
   using T = argument_type_t<Policy, Op, Stored, Others...>;
-  return ConvertingView<T, const Stored, detail::Factor>(
-    storage, static_cast<stdlib::size_t>(range.value.size()), detail::Factor{range.scale});
+  return ConvertingView<T, const Stored, detail::Factor>(storage.data, storage.size, detail::Factor{range.scale});
+}
+template <class Policy, class Op, class... Others, detail::NoData Data>
+MEZZO_HOST_DEVICE constexpr auto argument_view(const Data&) {
+  return detail::refuse_no_data<Data>();
 }
 
 /// The writable view of a result: a kernel stores `result_type_t<Policy, Op, Args...>` and the view converts it to the type
 /// of `range`, rounded once.
 ///
-/// @param range [n] of any element type, not const.
+/// @param range [n] of any element type, not const; or a pointer and a size.
+template <class Policy, class Op, class... Args, class Stored>
+MEZZO_HOST_DEVICE constexpr auto result_view(Stored* storage, stdlib::size_t size) {
+  using Result = result_type_t<Policy, Op, Args...>;
+  static_assert(!stdlib::is_const_v<Stored>, "result_view: the range has const elements; a result is written to it.");
+  static_assert(!EightBit<Stored> || stdlib::is_same_v<Stored, Result>,
+    "result_view: nothing is cast to an 8-bit type without a scale. Store the result in 16 bits or float.");
+  return ConvertingView<Result, Stored>(storage, size);
+}
 MEZZO_EXEC_CHECK_DISABLE
 template <class Policy, class Op, class... Args, class Range>
   requires detail::StoredRange<Range>
 MEZZO_HOST_DEVICE constexpr auto result_view(Range&& range) {
-  auto* storage = detail::plain_pointer(range.data());
-  using Stored = stdlib::remove_pointer_t<decltype(storage)>;
-  static_assert(!stdlib::is_const_v<Stored>, "result_view: the range has const elements; a result is written to it.");
-  static_assert(!EightBit<Stored> || stdlib::is_same_v<Stored, result_type_t<Policy, Op, Args...>>,
-    "result_view: nothing is cast to an 8-bit type without a scale. Store the result in 16 bits or float.");
-  return ConvertingView<result_type_t<Policy, Op, Args...>, Stored>(storage, static_cast<stdlib::size_t>(range.size()));
+  const auto storage = detail::storage_of(range);
+  return result_view<Policy, Op, Args...>(storage.data, storage.size);
+}
+template <class Policy, class Op, class... Args, detail::NoData Data>
+MEZZO_HOST_DEVICE constexpr auto result_view(const Data&) {
+  return detail::refuse_no_data<Data>();
 }
 
 }  // namespace mezzo

@@ -1,0 +1,11 @@
+// error: a view needs data in memory and its size
+#include <mezzo/policy/ops.hpp>
+#include <mezzo/policy/policy.hpp>
+#include <mezzo/policy/view.hpp>
+using namespace mezzo;
+using Policy = Autocast<float16>;
+#ifdef CONTROL
+auto f(float16* data) { return convert_view<float>(data, 1); }
+#else
+auto f(float16* data) { return convert_view<float>(*data); }
+#endif
