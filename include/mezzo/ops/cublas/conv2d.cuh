@@ -127,9 +127,11 @@ class GatheredConv2d {
   template <class A, class B, class C>
   static constexpr bool all_float = std::is_same_v<A, float> && std::is_same_v<B, float> && std::is_same_v<C, float>;
 
-  /// Whether kernels of our own are the faster way for floats.
+  /// Whether kernels of our own are the faster way for floats: in full precision, and with so few channels that tensor cores
+  /// would wait for the gathered rows.
   static bool is_implicit(Workspace<CudaExecutor>& workspace, const Conv2dShape& shape) {
-    return float32_math(workspace) == Float32Math::ieee && !is_product(shape);
+    const bool narrow = shape.in_channels <= 16 && shape.out_channels <= 16;
+    return (float32_math(workspace) == Float32Math::ieee || narrow) && !is_product(shape);
   }
 
   static GemmShape product_of(const Conv2dShape& shape, Pass pass) {

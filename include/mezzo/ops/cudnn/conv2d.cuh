@@ -3,8 +3,8 @@
 //
 // Kernels that sum in half, transform (Winograd, FFT), lose infinities or give other bits from run to run are left out. Float32
 // in full precision (Float32Math::ieee) and whatever else cuDNN has no kernel for runs without it (ops/cublas/conv2d.cuh): in
-// NHWC cuDNN's fast kernels are those for tensor cores. Planning tries several kernels on memory of its own, and that can take
-// seconds: call conv2d_prepare once per shape. Link with cuDNN 9 (CMake target mezzo::cudnn, which also defines
+// NHWC cuDNN's fast kernels are those for tensor cores. Planning tries several kernels, and that way too, on memory of its own,
+// which can take seconds: call conv2d_prepare once per shape. Link with cuDNN 9 (CMake target mezzo::cudnn, which also defines
 // MEZZO_HAS_CUDNN; all translation units of a program must agree on it).
 
 #include <algorithm>
@@ -166,7 +166,19 @@ class GraphConv2d {
     const double products = static_cast<double>(shape.batch * shape.out_height() * shape.out_width()) *
                             static_cast<double>(shape.out_channels * shape.kernel * shape.kernel * shape.in_channels);
     const bool worth_timing = products > 0x1p26 && !add && std::is_same_v<In, Out>;
-    return convolutions.plan(call.workspace.executor(), key, worth_timing ? tuned : 1, call.op, call.where);
+    const auto gathered = [&](const Trial& trial) {
+      if (call.workspace.bytes() < Gathered::workspace_bytes<In>(call.workspace.executor(), shape)) return false;
+      const auto* const first = reinterpret_cast<const In*>(trial.first.data());
+      const auto* const second = reinterpret_cast<const In*>(trial.second.data());
+      auto* const out = reinterpret_cast<Out*>(trial.out.data());
+      switch (pass) {
+        case Pass::forward: Gathered::forward(call.workspace, shape, first, second, out, call.where); break;
+        case Pass::data_gradient: Gathered::data_gradient(call.workspace, shape, first, second, out, Accumulate::no, call.where); break;
+        default: Gathered::weight_gradient(call.workspace, shape, second, first, out, Accumulate::no, call.where);
+      }
+      return true;
+    };
+    return convolutions.plan(call.workspace.executor(), key, worth_timing ? tuned : 1, gathered, call.op, call.where);
   }
 
   template <class In, class Out>

@@ -71,7 +71,9 @@ class ImplicitConv2d {
                                 .pixels_of_part = 0,
                                 .add = add};
     const Parts parts{is_aligned(scratch) ? reinterpret_cast<float*>(scratch) : nullptr, bytes};
-    if (s.out_channels <= 32) {
+    if (s.out_channels <= 16) {
+      weight_product<ProductTile<16, 128, 4, 8>>(executor, product, parts, where);
+    } else if (s.out_channels <= 32) {
       weight_product<ProductTile<32, 128, 4, 8>>(executor, product, parts, where);
     } else if (s.out_channels <= 64) {
       weight_product<ProductTile<64, 128, 8, 8>>(executor, product, parts, where);
@@ -141,7 +143,7 @@ class ImplicitConv2d {
     product.column_tiles = tiles_of(columns, Tile::columns);
     product.row_tiles = tiles_of(product.out_channels, Tile::rows);
     const std::int64_t tiles = std::int64_t{product.column_tiles} * product.row_tiles;
-    const std::int64_t resident = std::int64_t{multiprocessors(executor, where)} * (512 / Tile::threads);
+    const std::int64_t resident = std::int64_t{multiprocessors(executor, where)} * Tile::blocks;
     const std::int64_t room = scratch.memory == nullptr ? 1 : static_cast<std::int64_t>(scratch.bytes / sizeof(float)) / count;
     const std::int64_t parts = parts_of(product.pixels, tiles, resident, room);
     product.pixels_of_part = static_cast<int>((product.pixels + parts - 1) / parts + Tile::depth - 1) / Tile::depth * Tile::depth;

@@ -14,6 +14,8 @@ struct ProductTile {
   static constexpr int rows = Rows, columns = Columns;
   static constexpr int depth = 8;  ///< terms of every sum in a slice
   static constexpr int threads = Rows * Columns / (ThreadRows * ThreadColumns);
+  /// On a multiprocessor at once: 128 registers for a thread of up to 64 sums, 256 for one of more.
+  static constexpr int blocks = (ThreadRows * ThreadColumns > 64 ? 256 : 512) / threads;
   static constexpr int row_chunks = (Rows * depth / 4 + threads - 1) / threads;        ///< of four elements, a thread's share of a slice
   static constexpr int column_chunks = (Columns * depth / 4 + threads - 1) / threads;
 
@@ -115,7 +117,7 @@ struct WindowProduct {
 /// Of a data gradient the pixels with equal remainders by the stride read the same taps: they are computed by themselves, as
 /// one of stride^2 classes. Of a forward pass all pixels are one class.
 template <bool Gradient, class Tile>
-__global__ void __launch_bounds__(Tile::threads, 512 / Tile::threads) window_product_kernel(const __grid_constant__ WindowProduct in) {
+__global__ void __launch_bounds__(Tile::threads, Tile::blocks) window_product_kernel(const __grid_constant__ WindowProduct in) {
   __shared__ __align__(16) typename Tile::Slice slices[2];
   const int thread = static_cast<int>(threadIdx.x);
   const int column_tile = static_cast<int>(blockIdx.x) % in.column_tiles, pixel_tile = static_cast<int>(blockIdx.x) / in.column_tiles;
@@ -235,7 +237,7 @@ struct WeightProduct {
 };
 
 template <class Tile>
-__global__ void __launch_bounds__(Tile::threads, 512 / Tile::threads) weight_product_kernel(const __grid_constant__ WeightProduct in) {
+__global__ void __launch_bounds__(Tile::threads, Tile::blocks) weight_product_kernel(const __grid_constant__ WeightProduct in) {
   static_assert(Tile::threads % (Tile::columns / 4) == 0);
   __shared__ __align__(16) typename Tile::Slice slices[2];
   const int thread = static_cast<int>(threadIdx.x);

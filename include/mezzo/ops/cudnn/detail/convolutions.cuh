@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -77,15 +78,19 @@ class Convolutions {
     check(cudnnSetStream(handle, executor.stream()), "cudnnSetStream", where);
   }
 
-  /// The plan, made at the first call from at most `candidates` kernels; of several the fastest, timed on memory of its own.
+  /// Another way to compute what a plan computes, queued on memory of a trial; false where it cannot.
+  using Rival = std::function<bool(const Trial&)>;
+
+  /// The plan, made at the first call from at most `candidates` kernels; of several the fastest, timed on memory of its own,
+  /// and none if the rival is faster than that.
   /// @throws StateError when planning would fall into a capture.
-  const ConvolutionPlan& plan(const CudaExecutor& executor, const ConvolutionKey& key, int candidates, std::string_view op,
+  const ConvolutionPlan& plan(const CudaExecutor& executor, const ConvolutionKey& key, int candidates, const Rival& rival, std::string_view op,
                               const std::source_location& where) {
     const auto known = plans_.find(key);
     if (known != plans_.end()) return known->second;
     device::refuse_capture(executor, op, where);
     const DeviceGuard guard(executor.device(), where);
-    return plans_.emplace(key, make(executor, key, candidates, where)).first->second;
+    return plans_.emplace(key, make(executor, key, candidates, rival, where)).first->second;
   }
 
   /// Queues a plan. `old` is what the result is added to, the output itself; null where nothing is added.
@@ -192,7 +197,8 @@ class Convolutions {
             Note::WINOGRAD_TILE_4x4, Note::WINOGRAD_TILE_6x6, Note::WINOGRAD_TILE_13x13};
   }
 
-  [[nodiscard]] ConvolutionPlan make(const CudaExecutor& executor, const ConvolutionKey& key, int candidates, const std::source_location& where) {
+  [[nodiscard]] ConvolutionPlan make(const CudaExecutor& executor, const ConvolutionKey& key, int candidates, const Rival& rival,
+                                     const std::source_location& where) {
     using Mode = cudnn_frontend::HeurMode_t;
     const std::shared_ptr<Graph> graph = describe(key);
     if (graph->validate().is_bad() || graph->build_operation_graph(handle_.get()).is_bad() ||
@@ -214,9 +220,19 @@ class Convolutions {
       for (; next < count && static_cast<int>(built.size()) < candidates; ++next) {
         if (graph->build_plan_at_index(next).is_good()) built.push_back(next);
       }
-      if (built.size() > 1) order_by_time(executor, *graph, key, *trial, built, where);
+      std::map<std::int64_t, float> times;
+      if (candidates > 1) {
+        trial->fill_for_timing(executor, where);
+        for (const std::int64_t kernel : built) times[kernel] = time_of(executor, *trial, [&] { return run_once(*graph, kernel, key, *trial); }, where);
+        std::ranges::stable_sort(built, {}, [&](std::int64_t kernel) { return times[kernel]; });
+      }
       for (const std::int64_t kernel : built) {
-        if (keeps_overflows(executor, *graph, key, *trial, kernel, where)) return {graph, kernel};
+        if (!keeps_overflows(executor, *graph, key, *trial, kernel, where)) continue;
+        if (candidates > 1) {
+          trial->fill_for_timing(executor, where);
+          if (time_of(executor, *trial, [&] { return rival(*trial); }, where) < times[kernel]) return {};
+        }
+        return {graph, kernel};
       }
     }
     return {};
@@ -226,24 +242,19 @@ class Convolutions {
     return execute(graph, kernel, trial.first.data(), trial.second.data(), trial.out.data(), key.add, trial.scratch.data()).is_good();
   }
 
-  /// Runs each kernel a few times; the fastest comes first.
-  void order_by_time(const CudaExecutor& executor, const Graph& graph, const ConvolutionKey& key, const Trial& trial,
-                     std::vector<std::int64_t>& kernels, const std::source_location& where) const {
+  /// Milliseconds of the fastest of a few runs; the largest float if `queue` says that it cannot.
+  template <class Queue>
+  [[nodiscard]] static float time_of(const CudaExecutor& executor, const Trial& trial, Queue&& queue, const std::source_location& where) {
     constexpr int runs = 4;  // the first warms up
-    std::map<std::int64_t, float> times;
-    trial.fill_for_timing(executor, trial.first, where);
-    trial.fill_for_timing(executor, trial.second, where);
-    for (const std::int64_t kernel : kernels) {
-      float& time = times[kernel] = (std::numeric_limits<float>::max)();
-      for (int i = 0; i < runs; ++i) {
-        trial.start(executor, where);
-        const bool ran = run_once(graph, kernel, key, trial);
-        const float now = trial.stop(executor, where);
-        if (!ran) break;
-        if (i != 0) time = (std::min)(time, now);
-      }
+    float best = (std::numeric_limits<float>::max)();
+    for (int i = 0; i < runs; ++i) {
+      trial.start(executor, where);
+      const bool ran = queue();
+      const float time = trial.stop(executor, where);
+      if (!ran) break;
+      if (i != 0) best = (std::min)(best, time);
     }
-    std::ranges::stable_sort(kernels, {}, [&](std::int64_t kernel) { return times[kernel]; });
+    return best;
   }
 
   /// Whether an infinity in an operand, and a sum that does not fit, make every result that they reach infinite or NaN: a loss

@@ -60,8 +60,11 @@ struct Trial {
     static_cast<void>(cudaEventDestroy(end));
   }
 
-  static void fill_for_timing(const CudaExecutor& executor, const Memory& memory, const std::source_location& where) {
-    for_each_index(executor, memory.size() / 2, FillForTiming{reinterpret_cast<std::uint16_t*>(memory.data())}, where);
+  /// Both operands.
+  void fill_for_timing(const CudaExecutor& executor, const std::source_location& where) const {
+    for (const Memory* const memory : {&first, &second}) {
+      for_each_index(executor, memory->size() / 2, FillForTiming{reinterpret_cast<std::uint16_t*>(memory->data())}, where);
+    }
   }
   static void fill(const CudaExecutor& executor, const Memory& memory, std::uint32_t pattern, const std::source_location& where) {
     for_each_index(executor, memory.size() / 2, FillPattern{reinterpret_cast<std::uint16_t*>(memory.data()), pattern}, where);
