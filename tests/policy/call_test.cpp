@@ -126,6 +126,8 @@ TEST_CASE("data that the op reads as it is stored is handed over") {
   CHECK(y == 6.f);
   const float sum = autocast<Policy, output>([](std::span<const float> s) { return s[0]; }, std::span<const float>(std::array{4.f}));
   CHECK(sum == 4.f);
+  const std::vector<std::span<float16>> list{values, values};
+  CHECK(autocast<Policy, promote>([](const std::vector<std::span<float16>>& spans) { return spans.size(); }, list) == 2);
 }
 
 TEST_CASE("a call is a constant expression where the function is") {

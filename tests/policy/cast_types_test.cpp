@@ -174,6 +174,14 @@ TEST_CASE("the elements of optionals, packs and data count, optional arguments w
   static_assert(same<compute_type_t<F16, promote, volatile h, const h&&>, h>);
 }
 
+TEST_CASE("lists of data count like the data: the operands of a concatenation or a batched product") {
+  static_assert(same<compute_type_t<F16, promote, std::vector<std::span<h>>, std::vector<std::vector<f>>>, f>);
+  static_assert(same<argument_type_t<F16, promote, std::vector<std::span<const h>>>, h>);
+  static_assert(same<argument_type_t<F16, lower, const f* const*>, h>);
+  static_assert(same<argument_type_t<F16, lower, f*(&)[2]>, h>);
+  static_assert(same<compute_type_t<F16, lower, f, void**, std::vector<std::string>, struct Unknown*>, h>);  // no numbers in the others
+}
+
 TEST_CASE("a user's op outside the library follows its own rule and may fix its result") {
   static_assert(call_is<F16, arg_max, List<h>, List<h>, f, std::int64_t>);
   static_assert(call_is<Off, arg_max, List<h>, List<h>, h, std::int64_t>);

@@ -92,10 +92,11 @@ MEZZO_HOST_DEVICE constexpr decltype(auto) cast_argument(Arg&& arg) {
   } else if constexpr (ValueProxy<V>) {
     return convert<typename Caster::template type<typename V::value_type>>(static_cast<typename V::value_type>(arg));
   } else {
-    static_assert(!NumberData<V>,
+    static_assert(!NumberData<V> && !DataList<V>,
       "autocast: the elements of this span or pointer have another type than the op reads under this policy, and data is never "
       "cast behind your back. Pass argument_view<Policy, Op>(data), which converts each element as it is loaded "
-      "(mezzo/policy/view.hpp), or store the data in argument_type_t<Policy, Op, T>.");
+      "(mezzo/policy/view.hpp), or store the data in argument_type_t<Policy, Op, T>. For the cast_inputs of custom_fwd: "
+      "convert_view<T>(data).");
     return static_cast<Arg&&>(arg);
   }
 }
@@ -137,7 +138,9 @@ MEZZO_HOST_DEVICE constexpr void trace_call() {
 ///     trace_call<Policy, op::conv2d, TracedPass::weight_gradient, float(float16, float16)>();
 template <class Policy, class Op, TracedPass Pass, class Types>
 MEZZO_HOST_DEVICE constexpr void trace_call() {
-  detail::trace<Policy, Op, Pass>(stdlib::type_identity<Types>{});
+  static_assert(stdlib::is_function_v<Types>,
+    "trace_call<Policy, Op, Pass, Types>: Types must be what the op wrote and what it read, as a function's: float(float16, float16).");
+  if constexpr (stdlib::is_function_v<Types>) detail::trace<Policy, Op, Pass>(stdlib::type_identity<Types>{});
 }
 
 /// Calls `f` with `args` cast as the rule of `Op` under `Policy` asks, and casts what it returns to the result type.

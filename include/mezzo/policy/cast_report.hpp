@@ -86,7 +86,13 @@ CastReportRow cast_report_row() {
 }
 
 template <class Policy, class List>
-struct CastReporter;
+struct CastReporter {
+  static_assert(sizeof(List) == 0, "cast_report<Policy, Ops>: Ops must be a list of op tags: OpList<op::softmax, my_norm>.");
+  template <class...>
+  static CastReport make() {
+    return {};
+  }
+};
 template <class Policy, class... Ops>
 struct CastReporter<Policy, OpList<Ops...>> {
   template <class... Given>
@@ -110,7 +116,12 @@ struct CastReporter<Policy, OpList<Ops...>> {
 ///     std::cout << cast_report<Policy, OpList<op::softmax, my_norm>>();    // these two
 template <class Policy, class Ops = all_ops>
 [[nodiscard]] CastReport cast_report() {
-  return detail::CastReporter<Policy, Ops>::template make<float16, bfloat16, float, double>();
+  static_assert(AutocastPolicy<Policy>, "cast_report<Policy>: Policy must be a policy, such as Autocast<float16>.");
+  if constexpr (AutocastPolicy<Policy>) {
+    return detail::CastReporter<Policy, Ops>::template make<float16, bfloat16, float, double>();
+  } else {
+    return {};
+  }
 }
 
 }  // namespace mezzo

@@ -229,6 +229,15 @@ MEZZO_HOST_DEVICE constexpr decltype(auto) custom_bwd(const C& context, Grads&&.
   }
 }
 
+/// Refused: a policy named here could differ from the forward's.
+template <class Policy, class Op, class C, class... Grads>
+  requires AutocastPolicy<Policy>
+MEZZO_HOST_DEVICE constexpr auto custom_bwd(const C&, Grads&&...) {
+  static_assert(sizeof(C) == 0,
+    "custom_bwd<Op>(context, grads...): name the op alone. The backward runs under the policy of its forward, which the "
+    "context's type carries.");
+}
+
 }  // namespace mezzo
 
 // Structured bindings look for these. NVRTC's std has no general form for const types.

@@ -53,4 +53,29 @@ MEZZO_HOST_DEVICE constexpr auto result_view(const ::cuda::std::mdspan<Stored, E
   return ConvertingMdspan<result_type_t<Policy, Op, Args...>, Stored, Extents, Layout>(data.data_handle(), data.mapping());
 }
 
+namespace detail {
+
+template <class Accessor>
+struct refuse_accessor {
+  static_assert(sizeof(Accessor) == 0,
+    "a view of an mdspan needs one with the default accessor: a second conversion would hide the first. Make the view of the data's "
+    "own mdspan.");
+};
+
+}  // namespace detail
+
+/// Refused: an mdspan that converts already, or has another accessor of its own.
+template <Element T, class Stored, class Extents, class Layout, class Accessor>
+MEZZO_HOST_DEVICE constexpr auto convert_view(const ::cuda::std::mdspan<Stored, Extents, Layout, Accessor>&) {
+  return detail::refuse_accessor<Accessor>();
+}
+template <class Policy, class Op, class... Others, class Stored, class Extents, class Layout, class Accessor>
+MEZZO_HOST_DEVICE constexpr auto argument_view(const ::cuda::std::mdspan<Stored, Extents, Layout, Accessor>&) {
+  return detail::refuse_accessor<Accessor>();
+}
+template <class Policy, class Op, class... Args, class Stored, class Extents, class Layout, class Accessor>
+MEZZO_HOST_DEVICE constexpr auto result_view(const ::cuda::std::mdspan<Stored, Extents, Layout, Accessor>&) {
+  return detail::refuse_accessor<Accessor>();
+}
+
 }  // namespace mezzo

@@ -49,6 +49,10 @@ using data_element_t = typename decltype(data_element<T>())::type;
 template <class T>
 concept NumberData = Number<data_element_t<T>> && !stdlib::is_same_v<data_element_t<T>, char>;
 
+/// Data of data: a list of spans or pointers, such as the operands of a concatenation or a batched product.
+template <class T>
+concept DataList = NumberData<data_element_t<T>>;
+
 /// A stand-in for one value, such as what operator[] of a Thrust vector or of a converting view returns.
 template <class T>
 concept ValueProxy = stdlib::is_class_v<T> && requires { typename T::value_type; } && Element<typename T::value_type> &&
@@ -114,6 +118,8 @@ MEZZO_HOST_DEVICE constexpr auto elements_of() {
     return elements_of<stdlib::remove_cv_t<typename T::value_type>>();
   } else if constexpr (NumberData<T>) {
     return TypeList<data_element_t<T>>{};
+  } else if constexpr (DataList<T>) {
+    return TypeList<data_element_t<data_element_t<T>>>{};
   } else if constexpr (ValueProxy<T>) {
     return TypeList<typename T::value_type>{};
   } else {
