@@ -6,6 +6,7 @@
 #include <mezzo/mezzo.cuh>
 
 #include "device/device.cuh"
+#include "support/message.hpp"
 
 namespace {
 
@@ -185,6 +186,22 @@ TEST_CASE("a_step_whose_check_was_not_launched_changes_nothing") {
   CHECK(message.find("failures_test.cu:") != std::string::npos);
   CHECK(message.find(": reduce_elements: ") != std::string::npos);
   CHECK(training.result() == before);
+}
+
+TEST_CASE("a_scaler_on_the_host_and_an_optimizer_on_the_device_are_refused_and_the_other_way_round") {
+  MEZZO_NEEDS_DEVICE();
+  const Stream stream;
+  const CudaExecutor device{stream};
+  const HostExecutor host;
+  std::vector<float> w{1.f}, g{1.f};
+  const DeviceArray<float> weights(1), gradients(1);
+  DynamicLossScaler<> on_host{host}, on_device{device};
+  MasterOptimizer<Sgd, float> of_host{host, {{w, g}}}, of_device{device, {{Span<float>(weights.data(), 1), Span<float>(gradients.data(), 1)}}};
+  const std::string refusal = "step: scaler and optimizer must be on executors of one kind and one device";
+  CHECK(MEZZO_REFUSAL(InvalidArgument, on_host.step(of_device)) == refusal);
+  CHECK(MEZZO_REFUSAL(InvalidArgument, on_device.step(of_host)) == refusal);
+  device.wait();
+  CHECK(cudaGetLastError() == cudaSuccess);
 }
 
 TEST_CASE("reading_a_state_that_failed_once_works_the_next_time") {

@@ -120,13 +120,12 @@ void check_unscale(const E& executor) {
   scaler.unscale(in.span(), out.span());
   scaler.update();
   CHECK(scaler.state().skipped_steps == 0);
-  using Real = std::conditional_t<std::is_same_v<From, double>, double, float>;
-  const Real inverse = static_cast<Real>(mezzo::inverse_of(3.f));
+  const To inverse = static_cast<To>(mezzo::inverse_of(3.f));
   const auto got = out.read();
   for (std::size_t i = 0; i < got.size(); ++i) {
     CAPTURE(i);
-    const volatile Real product = convert<Real>(gradients[i]) * inverse;  // rounded once, from the widened value
-    CHECK(mezzo::to_bits(got[i]) == mezzo::to_bits(static_cast<To>(product)));
+    const volatile To product = convert<To>(gradients[i]) * inverse;  // rounded once, from the widened value
+    CHECK(mezzo::to_bits(got[i]) == mezzo::to_bits(To{product}));
   }
   CHECK((bits_of(in.read()) == bits_of(gradients)));
   // Whatever is not finite is found.
@@ -149,6 +148,20 @@ TEST_CASE_TEMPLATE("unscale_divides_gradients_of_every_type_and_finds_what_is_no
   check_unscale<double, double>(executor);
   check_unscale<mezzo::float8_e5m2, float>(executor);
   check_unscale<mezzo::float8_e4m3, float>(executor);
+}
+
+TEST_CASE_TEMPLATE("a_float_gradient_unscaled_into_double_keeps_what_float_has_no_room_for", E, MEZZO_TEST_EXECUTORS) {
+  MEZZO_TEST_EXECUTOR(E, executor);
+  const Buffer<float> gradients(executor, std::vector{0x1p-149f, 3e38f});
+  const Buffer<double> out(executor, 2);
+  StaticLossScaler<1024.f> large(executor);
+  large.unscale(gradients.span(), out.span());
+  CHECK(out.read()[0] == 0x1p-159);
+  StaticLossScaler<.25f> small(executor);
+  small.unscale(gradients.span(), out.span());
+  CHECK(out.read()[1] == 4. * static_cast<double>(3e38f));
+  small.update();
+  CHECK(small.state().skipped_steps == 0);
 }
 
 TEST_CASE_TEMPLATE("a_half_gradient_below_halfs_range_survives_unscaling_into_float", E, MEZZO_TEST_EXECUTORS) {
@@ -282,7 +295,7 @@ void check_wrong_orders() {
   silent("step: called twice on one optimizer; call update between two steps", [&] { scaler.step(b, a); });
   RecordingOptimizer c{3};
   silent("step: called twice on one optimizer; call update between two steps", [&] { scaler.step(b, c, a); });
-  silent("clip_grad_norm: called after step; call it before", [&] { mezzo::clip_grad_norm(scaler, a, 1.f); });
+  silent("clip_grad_norm: called after step; call it before, or call update first", [&] { mezzo::clip_grad_norm(scaler, a, 1.f); });
   scaler.step(b);  // the refused joint step left it free
   scaler.update();
   silent("update: no step or unscale since the last update; where your own kernels check gradients, call assume_checked first", [&] { scaler.update(); });

@@ -80,7 +80,7 @@ TEST_CASE("a_threshold_or_an_order_that_cannot_be_is_refused") {
   CHECK(MEZZO_REFUSAL(InvalidArgument, clip_grad_norm(scaler, optimizer, element_limits<float>::infinity())) ==
         "clip_grad_norm: max_norm must be positive and finite, got inf");
   scaler.step(optimizer);
-  CHECK(MEZZO_REFUSAL(StateError, clip_grad_norm(scaler, optimizer, 1.f)) == "clip_grad_norm: called after step; call it before");
+  CHECK(MEZZO_REFUSAL(StateError, clip_grad_norm(scaler, optimizer, 1.f)) == "clip_grad_norm: called after step; call it before, or call update first");
 }
 
 }  // namespace clip_grad_norm_test

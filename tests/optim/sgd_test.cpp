@@ -100,9 +100,9 @@ TEST_CASE_TEMPLATE("nesterov_looks_ahead_and_decay_pulls_to_zero", E, MEZZO_TEST
 
 TEST_CASE_TEMPLATE("a_learning_rate_of_0_changes_nothing", E, MEZZO_TEST_EXECUTORS) {
   MEZZO_TEST_EXECUTOR(E, executor);
-  for (const float start : {1.f, -3e-39f, 0.f, 1e30f}) {
+  for (const float start : {1.f, -3e-39f, 0.f, -0.f, 1e30f}) {
     One<E> one(executor, start, {.lr = 0.f, .momentum = .9f, .weight_decay = .1f});
-    for (const float g : {1.f, -2.f}) CHECK(mezzo::to_bits(one.step(g)) == mezzo::to_bits(start));
+    for (const float g : {1.f, -2.f, -0.f, 3e38f, 3e38f}) CHECK(mezzo::to_bits(one.step(g)) == mezzo::to_bits(start));
   }
 }
 

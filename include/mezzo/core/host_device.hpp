@@ -17,3 +17,8 @@
 #if !defined(__CUDACC_RTC__) && (defined(_MSVC_LANG) ? _MSVC_LANG : __cplusplus) < 202002L
 #error "mezzo: C++20 required. Compile with -std=c++20 (g++, clang++, nvcc)."
 #endif
+#if !defined(__CUDACC_RTC__) && defined(__has_include)
+#if !__has_include(<cuda/std/span>)
+#error "mezzo: the CUDA Toolkit's C++ headers (cuda/std) must be on the include path: add -I<toolkit>/include, and -I<toolkit>/include/cccl since CUDA 13."
+#endif
+#endif

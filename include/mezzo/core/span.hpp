@@ -8,6 +8,8 @@
 #include <ranges>
 #include <type_traits>
 
+#include <mezzo/core/host_device.hpp>
+
 #include <cuda/std/span>
 
 namespace mezzo {
@@ -55,6 +57,18 @@ using range_element_t = std::remove_pointer_t<decltype(raw_pointer(data_of(std::
 /// A range with data and size: vectors, arrays, std::span, cuda::std::span, Thrust and rmm vectors.
 template <class Range>
 concept ContiguousRange = detail::HasDataAndSize<Range> || std::ranges::contiguous_range<Range&>;
+
+namespace detail {
+
+/// Whether elements are gone with the range: a const container has const elements, a const span of floats has floats.
+template <class Range>
+inline constexpr bool owns_elements = false;
+template <ContiguousRange Range>
+  requires ContiguousRange<const Range>
+inline constexpr bool owns_elements<Range> =
+  !std::is_const_v<range_element_t<Range>> && std::is_const_v<range_element_t<const Range>>;
+
+}  // namespace detail
 
 /// The elements of any contiguous range as a span; const where the range's elements are const.
 template <ContiguousRange Range>

@@ -93,10 +93,11 @@ class LossScalerBase {
   /// scaled and are divided in registers by the step. Optional: `step` does what is needed by itself. With Check::none there
   /// is nothing to do.
   ///
-  /// @throws StateError when called twice, or after `step`, in one iteration; gradients are untouched. Queued; does not wait.
+  /// @throws StateError when called twice, or after `step`, in one iteration; InvalidArgument for an optimizer on another kind of
+  ///         executor or another device, as `step` does. Gradients are untouched. Queued; does not wait.
   template <ScalableOptimizer Optimizer>
   void unscale(Optimizer& optimizer, std::source_location where = std::source_location::current()) {
-    Iteration& iteration = iteration_of(optimizer.id(), "unscale", where);
+    Iteration& iteration = iteration_of(optimizer, "unscale", where);
     if (iteration.stepped) fail<StateError>(where, "unscale", "called after step; call it before, or call update first");
     if (iteration.unscaled) fail<StateError>(where, "unscale", "called twice on one optimizer since the last update");
     if (check_ == Check::skip_nonfinite) {
@@ -106,7 +107,8 @@ class LossScalerBase {
     iteration.unscaled = true;
   }
 
-  /// Applies the optimizers' step unless a gradient of any of them was not finite: one decision for all that are named.
+  /// Applies the optimizers' step unless a gradient of any of them was not finite: one decision for all that are named. With
+  /// Check::none there is no decision; an optimizer that `clip_grad_norm` checked then decides for itself.
   ///
   /// Divides gradients by the scale once, whether `unscale` was called or not. A skipped step changes nothing: weights,
   /// masters, moments, step count and schedule stay bit for bit.
@@ -130,7 +132,7 @@ class LossScalerBase {
   }
   template <ScalableOptimizer... Optimizer>
   void step(std::source_location where, Optimizer&... optimizer) {
-    Iteration* const iterations[] = {&iteration_of(optimizer.id(), "step", where)...};
+    Iteration* const iterations[] = {&iteration_of(optimizer, "step", where)...};
     std::uint32_t skip_slots = 0;
     for (Iteration* iteration : iterations) {
       if (iteration->stepped) fail<StateError>(where, "step", "called twice on one optimizer; call update between two steps");
@@ -222,6 +224,7 @@ class LossScalerBase {
     }
     executor_ = AnyExecutor(executor);
     memory_.rebind(*executor_);
+    neighbour_ = 0;
   }
 
   /// Scale, inverse and overflow flag for the user's own kernels; valid as long as the scaler.
@@ -241,8 +244,8 @@ class LossScalerBase {
   template <ScalableOptimizer Optimizer>
   void clip(Optimizer& optimizer, float max_norm, std::source_location where) {
     require(detail::is_positive_finite(max_norm), where, "clip_grad_norm", "max_norm must be positive and finite", max_norm);
-    Iteration& iteration = iteration_of(optimizer.id(), "clip_grad_norm", where);
-    if (iteration.stepped) fail<StateError>(where, "clip_grad_norm", "called after step; call it before");
+    Iteration& iteration = iteration_of(optimizer, "clip_grad_norm", where);
+    if (iteration.stepped) fail<StateError>(where, "clip_grad_norm", "called after step; call it before, or call update first");
     if (iteration.has_norm) {
       optimizer.clip(gate(iteration), max_norm, where);
     } else {
@@ -313,15 +316,22 @@ class LossScalerBase {
     require_same_or_apart(where, call, "in and out", in.data(), in.size_bytes(), out.data(), out.size_bytes());
   }
 
-  Iteration& iteration_of(std::uint64_t optimizer, const char* call, std::source_location where) {
+  template <class Optimizer>
+  Iteration& iteration_of(const Optimizer& optimizer, const char* call, std::source_location where) {
     alive(where);
     for (std::uint32_t i = 0; i < iteration_count_; ++i) {
-      if (iterations_[i].optimizer == optimizer) return iterations_[i];
+      if (iterations_[i].optimizer == optimizer.id()) return iterations_[i];
+    }
+    if constexpr (requires { AnyExecutor(optimizer.executor(where)); }) {
+      const AnyExecutor& other = optimizer.executor(where);  // a moved-from optimizer throws here, before anything is queued
+      const bool together = optimizer.id() == neighbour_ || (executor_->same_kind(other) && (control_ == nullptr || other.accessible(control_)));
+      if (!together) fail<InvalidArgument>(where, call, "scaler and optimizer must be on executors of one kind and one device");
+      neighbour_ = optimizer.id();
     }
     if (iteration_count_ == std::size(iterations_)) {
       fail<StateError>(where, call, "at most ", std::size(iterations_), " optimizers between two updates");
     }
-    iterations_[iteration_count_] = {.optimizer = optimizer};
+    iterations_[iteration_count_] = {.optimizer = optimizer.id()};
     return iterations_[iteration_count_++];
   }
 
@@ -340,11 +350,14 @@ class LossScalerBase {
 
   template <class Optimizer>
   void check_before_step(Optimizer& optimizer, Iteration& iteration, std::source_location where) {
-    if (iteration.checked) return;
-    if (check_ == Check::none) {
+    bool checked = iteration.checked;
+    // Zeroed gradients, or a loaded state, ask for a new check.
+    if constexpr (requires { { optimizer.checked() } -> std::same_as<bool>; }) checked = checked && optimizer.checked();
+    if (checked) return;
+    if (check_ == Check::none && !iteration.has_norm) {
       optimizer.prepare(gate(iteration), where);
     } else {
-      optimizer.check(gate(iteration), {}, where);
+      optimizer.check(gate(iteration), {.norm = iteration.max_norm > 0.f, .max_norm = iteration.max_norm}, where);
     }
     iteration.checked = true;
   }
@@ -370,6 +383,7 @@ class LossScalerBase {
   Iteration iterations_[overflow_slots - 1];
   std::uint32_t iteration_count_ = 0;
   bool spans_checked_ = false;
+  std::uint64_t neighbour_ = 0;  ///< the optimizer last found to be on the same device
 };
 
 /// A loss scaler: a type derived from LossScalerBase, whose members are all there is to one.

@@ -69,8 +69,10 @@ struct CheckRequest {
 
 /// What a scaler asks of an optimizer. All calls queue work and do not wait.
 ///
-/// `prepare` computes the step's scalars without looking at gradients; `check` reads every gradient once, raises the gate's flag and computes the step's scalars; `clip` sets the clip factor
-/// from the norm of the last check that computed one; `update` applies the step unless one of the gate's flags is up.
+/// `prepare` computes the step's scalars without looking at gradients; `check` reads every gradient once, raises the gate's flag
+/// and computes the step's scalars; `clip` sets the clip factor from the norm of the last check that computed one; `update` applies
+/// the step unless one of the gate's flags is up. Two members are optional: `bool checked()`, false when gradients were zeroed since
+/// the last check, asks `step` for a new one; `executor(where)` lets the scaler refuse one of another kind or device.
 template <class Optimizer>
 concept ScalableOptimizer = requires(Optimizer& optimizer, const StepGate& gate, const CheckRequest& request,
                                      float max_norm, std::source_location where) {

@@ -66,7 +66,8 @@ struct AdamW {
     v = decayed(s.beta2, v, exact::mul(exact::mul(s.one_minus_beta2, gradient), gradient));
     const float denominator = exact::fma(exact::sqrt(v), s.root_correction, s.epsilon);
     const float direction = is_zero(m) || is_zero(denominator) ? 0.f : exact::div(m, denominator);
-    weight = exact::fma(exact::neg(s.step_size), direction, exact::mul(s.keep, weight));
+    // A rate of 0 changes no bit, neither of -0 nor where the direction has overflowed.
+    if (!is_zero(s.step_size)) weight = exact::fma(exact::neg(s.step_size), direction, exact::mul(s.keep, weight));
   }
 };
 static_assert(UpdateRule<AdamW>);

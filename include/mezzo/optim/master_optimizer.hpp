@@ -91,7 +91,10 @@ class MasterOptimizer {
   /// One step without a scaler: gradients are used as they are and not looked at. Queued; does not wait.
   /// @throws StateError when a scaler has checked the gradients already: they carry its scale.
   void step(Where where = Where::current()) {
-    if (checked_) fail<StateError>(where, "MasterOptimizer", "a scaler has checked these gradients; call its step(optimizer) instead");
+    if (checked_) {
+      fail<StateError>(where, "MasterOptimizer", "a scaler has checked these gradients; call its step(optimizer) instead, or zero_grad "
+                                                 "before new ones are written");
+    }
     prepare({}, where);
     update({}, where);
   }
@@ -107,7 +110,7 @@ class MasterOptimizer {
   void set_options(const Options& options, std::uint32_t group = 0, Where where = Where::current()) {
     alive(where);
     Rule::validate(options, where);
-    require(group < groups_.size(), where, "set_options", "group must be one of the optimizer's", group);
+    require_group(group, "set_options", where);
     operations_->set_options(*executor_, {control_, group, options, checked_}, where);
     groups_[group] = options;
   }
@@ -115,7 +118,7 @@ class MasterOptimizer {
   /// The learning rate of a group from the next step on. Queued; does not wait. @throws InvalidArgument.
   void set_learning_rate(float lr, std::uint32_t group = 0, Where where = Where::current()) {
     alive(where);
-    require(group < groups_.size(), where, "set_learning_rate", "group must be one of the optimizer's", group);
+    require_group(group, "set_learning_rate", where);
     Options options = groups_[group];
     options.lr = lr;
     set_options(options, group, where);
@@ -129,16 +132,17 @@ class MasterOptimizer {
   }
 
   /// From the next check on the group rests, or works again: its gradients are not looked at, its weights and moments stay as
-  /// they are. Queued; does not wait.
+  /// they are. Bias corrections follow the optimizer's applied steps, also those that the group rested in: a group that is to start
+  /// afresh belongs in an optimizer of its own. Queued; does not wait.
   void set_frozen(std::uint32_t group, bool frozen, Where where = Where::current()) {
     alive(where);
-    require(group < groups_.size(), where, "set_frozen", "group must be one of the optimizer's", group);
+    require_group(group, "set_frozen", where);
     operations_->set_frozen(*executor_, {control_, group, frozen}, where);
   }
 
   [[nodiscard]] const Options& options(std::uint32_t group = 0, Where where = Where::current()) const {
     alive(where);
-    require(group < groups_.size(), where, "options", "group must be one of the optimizer's", group);
+    require_group(group, "options", where);
     return groups_[group];
   }
 
@@ -156,11 +160,20 @@ class MasterOptimizer {
     executor_->copy(out, &control_->state, sizeof(OptimizerState), where);
   }
 
-  /// Takes over the state of a checkpoint; masters and moments are the caller's to write. Queued; does not wait.
+  /// Takes over the state of a checkpoint. Masters and moments are the caller's to write, `copy_masters_to_model` follows; schedule,
+  /// changed options and frozen groups are set again as they were first. Queued; does not wait.
+  /// @throws InvalidArgument for more steps than any run has.
   void load_state(const OptimizerState& state, Where where = Where::current()) {
     alive(where);
+    require(state.applied_steps < (std::uint64_t{1} << 63), where, "load_state", "applied_steps must be below 2^63", state.applied_steps);
     operations_->set_state(*executor_, {control_, state}, where);
     checked_ = false;
+  }
+
+  /// What the optimizer queues its work on.
+  [[nodiscard]] const AnyExecutor& executor(Where where = Where::current()) const {
+    alive(where);
+    return *executor_;
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return parameters_.size(); }
@@ -233,6 +246,7 @@ class MasterOptimizer {
 
   // -- ScalableOptimizer: what scalers call (loss_scale/step_control.hpp) ----------------------------------------------------
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
+  [[nodiscard]] bool checked() const noexcept { return checked_; }
   void prepare(const StepGate& gate, Where where) {
     alive(where);
     operations_->prepare(*executor_, {control_, gate}, where);
@@ -273,7 +287,7 @@ class MasterOptimizer {
       memory_ = Memory(*executor_, bytes, where);
     } else {
       require(storage.size() >= bytes, where, "MasterOptimizer", "storage must hold " + std::to_string(bytes) + " bytes", storage.size());
-      memory_ = Memory(*executor_, storage);
+      memory_ = Memory(*executor_, storage.first(bytes));
     }
     place(memory_.data(), groups_.size());
     initialise(where);
@@ -299,6 +313,10 @@ class MasterOptimizer {
     std::swap(given_masters_, other.given_masters_);
     std::swap(id_, other.id_);
     std::swap(checked_, other.checked_);
+  }
+
+  void require_group(std::uint32_t group, std::string_view call, Where where) const {
+    if (group >= groups_.size()) fail<InvalidArgument>(where, call, "group must be below ", groups_.size(), ", got ", group);
   }
 
   [[nodiscard]] const Row& row_of(std::size_t i, Where where) const {

@@ -1,6 +1,7 @@
 #pragma once
 // A parameter of a model as an optimizer sees it: the model's values and their gradient, in the user's memory.
 
+#include <concepts>
 #include <string_view>
 
 #include <mezzo/core/span.hpp>
@@ -8,7 +9,8 @@
 
 namespace mezzo {
 
-/// Elements of the model's low type or of float, the type kept as a value. Made from any contiguous range of either.
+/// Elements of the model's low type or of float, the type kept as a value. Made from any contiguous range of either, or from a
+/// pointer and a size.
 template <Element Low>
 class ParameterSpan {
  public:
@@ -23,11 +25,18 @@ class ParameterSpan {
     static_assert(std::is_same_v<T, Low> || std::is_same_v<T, float>,
                   "Parameter: elements must be of the optimizer's low type or float. Name the model's type as the low type, "
                   "MasterOptimizer<Rule, Low>, or keep this parameter in float (optim/parameter.hpp).");
+    static_assert(std::is_lvalue_reference_v<Range> || !detail::owns_elements<std::remove_cvref_t<Range>>,
+                  "Parameter: a temporary container is gone before the first step. Pass a container that outlives the optimizer, or "
+                  "a span of its elements (optim/parameter.hpp).");
     const auto elements = as_span(range);
     data_ = elements.data();
     size_ = elements.size();
     type_ = element_type_of<std::remove_const_t<T>>;
   }
+
+  /// `{pointer, size}`.
+  template <class T, std::integral Size>
+  ParameterSpan(T* data, Size size) : ParameterSpan(Span<T>(data, static_cast<std::size_t>(size))) {}
 
   [[nodiscard]] void* data() const noexcept { return data_; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }

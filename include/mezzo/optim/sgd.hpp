@@ -48,7 +48,8 @@ struct Sgd {
     const float decayed = exact::fma(s.weight_decay, weight, gradient);
     buffer = exact::fma(s.momentum, buffer, exact::mul(s.dampened, decayed));
     const float direction = s.nesterov ? exact::fma(s.momentum, buffer, decayed) : buffer;
-    weight = exact::fma(exact::neg(s.lr), direction, weight);
+    // A rate of 0 changes no bit, neither of -0 nor where the direction has overflowed.
+    if ((to_bits(s.lr) & ~element_traits<float>::sign_mask) != 0) weight = exact::fma(exact::neg(s.lr), direction, weight);
   }
 };
 static_assert(UpdateRule<Sgd>);

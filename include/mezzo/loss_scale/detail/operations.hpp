@@ -62,10 +62,9 @@ struct UnscaleSpan {
   const From* in;
   To* out;
   MEZZO_HOST_DEVICE void operator()(std::uint64_t i) const {
-    using Real = stdlib::conditional_t<stdlib::is_same_v<From, double>, double, float>;
-    const Real result = exact::mul(convert<Real>(in[i]), convert<Real>(view.inverse_scale()));
+    const To result = exact::mul(convert<To>(in[i]), convert<To>(view.inverse_scale()));
     if (!is_finite(result)) view.report_overflow();
-    out[i] = convert<To>(result);
+    out[i] = result;
   }
 };
 

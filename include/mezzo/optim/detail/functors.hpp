@@ -21,8 +21,19 @@ struct OptimizerControl {
   std::uint32_t groups;
   typename Rule::Options* options;  ///< [groups]
   typename Rule::Scalars* scalars;  ///< [groups]
-  std::uint32_t* frozen;            ///< [groups] non-zero: neither gradients nor weights of the group are looked at
+  std::uint32_t* frozen;            ///< [groups] FrozenBits: neither gradients nor weights of the group are looked at
 };
+
+/// What was asked for, which the next check reads, and what that check went by, which its update must go by too.
+enum FrozenBits : std::uint32_t { frozen_from_next_check = 1, frozen_in_this_step = 2 };
+
+/// Begins a step: from here on its update knows which groups rest.
+template <UpdateRule Rule>
+MEZZO_HOST_DEVICE void settle_frozen(OptimizerControl<Rule>& control) {
+  for (std::uint32_t group = 0; group < control.groups; ++group) {
+    control.frozen[group] = (control.frozen[group] & frozen_from_next_check) != 0 ? frozen_from_next_check | frozen_in_this_step : 0;
+  }
+}
 
 /// Computes what the update of the next step needs.
 template <UpdateRule Rule>
@@ -55,6 +66,7 @@ struct PrepareStep {
     control->state.clip_factor = 1.f;
     control->inverse_low = control->inverse_float = inverse_scale_of(gate);
     control->overflow = 0;
+    settle_frozen(*control);
     prepare_scalars(*control);
   }
 };
@@ -90,7 +102,7 @@ struct CheckGradients {
     bool frozen;
   };
   MEZZO_HOST_DEVICE Scalars scalars(std::uint32_t, std::uint32_t group) const {
-    return {inverse_scale_of(gate), control->frozen[group] != 0};
+    return {inverse_scale_of(gate), (control->frozen[group] & frozen_from_next_check) != 0};
   }
   MEZZO_HOST_DEVICE static bool rests(const Scalars& s) { return s.frozen; }
 
@@ -120,6 +132,7 @@ struct CheckGradients {
     if constexpr (Divide && std::is_same_v<Low, float>) control->inverse_low = 1.f;
     control->overflow = control->raised;
     control->raised = 0;
+    settle_frozen(*control);
     prepare_scalars(*control);
   }
 };
@@ -149,7 +162,7 @@ struct UpdateWeights {
 
   MEZZO_HOST_DEVICE Scalars scalars(std::uint32_t kind, std::uint32_t group) const {
     return {(kind & 1U) != 0 ? control->inverse_float : control->inverse_low, control->state.clip_factor, control->scalars[group],
-            control->frozen[group] != 0};
+            (control->frozen[group] & frozen_in_this_step) != 0};
   }
 
   MEZZO_HOST_DEVICE static bool rests(const Scalars& s) { return s.frozen; }
@@ -245,7 +258,9 @@ struct SetFrozen {
   OptimizerControl<Rule>* control;
   std::uint32_t group;
   bool frozen;
-  MEZZO_HOST_DEVICE void operator()() const { control->frozen[group] = frozen ? 1 : 0; }
+  MEZZO_HOST_DEVICE void operator()() const {
+    control->frozen[group] = (control->frozen[group] & frozen_in_this_step) | (frozen ? frozen_from_next_check : 0U);
+  }
 };
 
 }  // namespace mezzo::detail
