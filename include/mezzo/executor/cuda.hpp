@@ -106,7 +106,8 @@ inline constexpr bool per_thread_default_stream = false;
 ///
 /// Every call runs on the device that was recorded at construction and leaves the caller's current device as it was. Errors
 /// throw CudaError or OutOfMemory with the name of the call and are not found again by the program's next cudaGetLastError; errors
-/// of the user's program that were pending before stay pending, and a sticky one is reported as found, not as caused, here.
+/// of the user's program that were pending before stay pending (until a call here fails: CUDA keeps one), and a sticky one is
+/// reported as found, not as caused, here.
 class CudaExecutor {
  public:
   /// @param stream null: the default stream as this translation unit is compiled, legacy or per-thread

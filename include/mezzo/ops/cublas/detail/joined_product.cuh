@@ -25,9 +25,7 @@ struct StoreSums {
   const Sum* from;
   T* to;
   bool add;
-  __device__ void operator()(std::uint64_t i) const {
-    to[i] = convert<T>(add ? convert<Sum>(to[i]) + from[i] : from[i]);
-  }
+  __device__ void operator()(std::uint64_t i) const { to[i] = convert<T>(add ? convert<Sum>(to[i]) + from[i] : from[i]); }
 };
 
 /// to[i, j] = from[i, j] + bias[j], rounded once.
@@ -53,7 +51,9 @@ struct SumTiles {
   }
 
   /// The scratch behind the sums, for the product itself.
-  [[nodiscard]] ProductScratch left(const ProductScratch& scratch) const { return {scratch.memory + bytes, scratch.bytes - bytes}; }
+  [[nodiscard]] ProductScratch left(const ProductScratch& scratch) const {
+    return {scratch.memory + bytes, scratch.bytes - bytes};
+  }
 
   /// Calls `body(shape of a tile, its first row)`.
   template <class Body>
@@ -102,7 +102,8 @@ bool multiply_joined(Workspace<CudaExecutor>& workspace, std::string_view op, co
     const auto count = static_cast<std::uint64_t>(tile.m * tile.n);
     C* const to = c + first * shape.n;
     if (bias != nullptr) {
-      for_each_index(workspace.executor(), count, AddBias<float, Bias, C>{static_cast<std::uint64_t>(shape.n), sums, bias, to}, where);
+      for_each_index(workspace.executor(), count, AddBias<float, Bias, C>{static_cast<std::uint64_t>(shape.n), sums, bias, to},
+                     where);
     } else {
       for_each_index(workspace.executor(), count, StoreSums<float, C>{sums, to, true}, where);
     }

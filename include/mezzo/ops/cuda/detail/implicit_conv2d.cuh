@@ -32,14 +32,15 @@ struct SumParts {
 /// The passes return false, with nothing queued, where they do not take a call. No plans, no allocation.
 class ImplicitConv2d {
  public:
-  static bool forward(const CudaExecutor& executor, const Conv2dShape& s, const float* x, const float* w, float* y, const std::source_location& where) {
+  static bool forward(const CudaExecutor& executor, const Conv2dShape& s, const float* x, const float* w, float* y,
+                      const std::source_location& where) {
     if (!takes(s) || !is_aligned(x) || !is_aligned(w) || !is_aligned(y)) return false;
     window_product<false>(executor, window_of(s, x, w, y, false), "conv2d", where);
     return true;
   }
 
-  static bool data_gradient(const CudaExecutor& executor, const Conv2dShape& s, const float* dy, const float* w, float* dx, bool add,
-                            const std::source_location& where) {
+  static bool data_gradient(const CudaExecutor& executor, const Conv2dShape& s, const float* dy, const float* w, float* dx,
+                            bool add, const std::source_location& where) {
     if (!takes(s) || !is_aligned(dy) || !is_aligned(w) || !is_aligned(dx)) return false;
     WindowProduct product = window_of(s, dy, w, dx, add);
     std::swap(product.from_height, product.to_height);
@@ -50,8 +51,8 @@ class ImplicitConv2d {
   }
 
   /// @param scratch for sums over parts of the images; with little of it fewer blocks can work side by side.
-  static bool weight_gradient(const CudaExecutor& executor, const Conv2dShape& s, const float* x, const float* dy, float* dw, bool add,
-                              std::byte* scratch, std::size_t bytes, const std::source_location& where) {
+  static bool weight_gradient(const CudaExecutor& executor, const Conv2dShape& s, const float* x, const float* dy, float* dw,
+                              bool add, std::byte* scratch, std::size_t bytes, const std::source_location& where) {
     if (!takes(s) || !is_aligned(x) || !is_aligned(dy) || !is_aligned(dw)) return false;
     const WeightProduct product{.x = x,
                                 .dy = dy,
@@ -93,7 +94,8 @@ class ImplicitConv2d {
   static bool takes(const Conv2dShape& s) {
     constexpr std::int64_t most = std::int64_t{1} << 30;  // of pixels and columns, so that int holds every number of one
     return s.batch != 0 && s.in_channels % 8 == 0 && s.out_channels % 8 == 0 && s.batch * s.height * s.width <= most &&
-           s.batch * s.out_height() * s.out_width() <= most && s.kernel * s.kernel * (std::max)(s.in_channels, s.out_channels) <= most;
+           s.batch * s.out_height() * s.out_width() <= most &&
+           s.kernel * s.kernel * (std::max)(s.in_channels, s.out_channels) <= most;
   }
 
   static WindowProduct window_of(const Conv2dShape& s, const float* from, const float* weights, float* to, bool add) {
@@ -116,13 +118,17 @@ class ImplicitConv2d {
   }
 
   template <bool Gradient>
-  static void window_product(const CudaExecutor& executor, const WindowProduct& product, const char* op, const std::source_location& where) {
+  static void window_product(const CudaExecutor& executor, const WindowProduct& product, const char* op,
+                             const std::source_location& where) {
     if (product.columns <= 16) return queue<Gradient, ProductTile<256, 16, 8, 4>>(executor, product, op, where);
     if (product.columns <= 32) return queue<Gradient, ProductTile<256, 32, 8, 8>>(executor, product, op, where);
     if (product.columns <= 64) return queue<Gradient, ProductTile<128, 64, 8, 8>>(executor, product, op, where);
     // Large tiles reuse more of what they read, as long as every multiprocessor has two of them.
-    const std::int64_t tiles = std::int64_t{product.images} * product.to_height * product.to_width / 128 * ((product.columns + 127) / 128);
-    if (tiles >= 2 * std::int64_t{multiprocessors(executor, where)}) return queue<Gradient, ProductTile<128, 128, 8, 8>>(executor, product, op, where);
+    const std::int64_t tiles =
+        std::int64_t{product.images} * product.to_height * product.to_width / 128 * ((product.columns + 127) / 128);
+    if (tiles >= 2 * std::int64_t{multiprocessors(executor, where)}) {
+      return queue<Gradient, ProductTile<128, 128, 8, 8>>(executor, product, op, where);
+    }
     queue<Gradient, ProductTile<64, 128, 8, 8>>(executor, product, op, where);
   }
 
@@ -132,12 +138,14 @@ class ImplicitConv2d {
     const std::int64_t height = (product.to_height + step - 1) / step, width = (product.to_width + step - 1) / step;
     product.column_tiles = tiles_of(product.columns, Tile::columns);
     product.row_tiles = tiles_of(product.images * height * width, Tile::rows);
-    const auto blocks = static_cast<std::uint32_t>(product.column_tiles) * static_cast<std::uint32_t>(product.row_tiles) * static_cast<std::uint32_t>(step * step);
+    const auto blocks = static_cast<std::uint32_t>(product.column_tiles) * static_cast<std::uint32_t>(product.row_tiles) *
+                        static_cast<std::uint32_t>(step * step);
     launch(executor, op, &window_product_kernel<Gradient, Tile>, blocks, Tile::threads, where, product);
   }
 
   template <class Tile>
-  static void weight_product(const CudaExecutor& executor, WeightProduct product, const Parts& scratch, const std::source_location& where) {
+  static void weight_product(const CudaExecutor& executor, WeightProduct product, const Parts& scratch,
+                             const std::source_location& where) {
     const std::int64_t columns = std::int64_t{product.kernel} * product.kernel * product.in_channels;
     const std::int64_t count = product.out_channels * columns;
     product.column_tiles = tiles_of(columns, Tile::columns);
@@ -153,7 +161,9 @@ class ImplicitConv2d {
     if (number > 1) product.to = scratch.memory, product.add = false;
     const auto blocks = static_cast<std::uint32_t>(tiles * number);
     launch(executor, "conv2d_weight_gradient", &weight_product_kernel<Tile>, blocks, Tile::threads, where, product);
-    if (number > 1) for_each_index(executor, static_cast<std::uint64_t>(count), SumParts{scratch.memory, dw, count, number, add}, where);
+    if (number > 1) {
+      for_each_index(executor, static_cast<std::uint64_t>(count), SumParts{scratch.memory, dw, count, number, add}, where);
+    }
   }
 
   /// Into how many parts the pixels are cut: blocks come in waves of `resident`, and the last wave should be as full as the
@@ -164,7 +174,8 @@ class ImplicitConv2d {
     std::int64_t best = 1, best_cost = INT64_MAX;
     for (std::int64_t parts = 1; parts <= most; ++parts) {
       const std::int64_t waves = (tiles * parts + resident - 1) / resident;
-      const std::int64_t cost = waves * ((pixels + parts - 1) / parts) + (parts > 1 ? tiles * parts * pixels_of_sums / resident : 0);
+      const std::int64_t cost =
+          waves * ((pixels + parts - 1) / parts) + (parts > 1 ? tiles * parts * pixels_of_sums / resident : 0);
       if (cost < best_cost) best = parts, best_cost = cost;
     }
     return best;

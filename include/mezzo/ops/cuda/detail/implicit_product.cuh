@@ -16,7 +16,7 @@ struct ProductTile {
   static constexpr int threads = Rows * Columns / (ThreadRows * ThreadColumns);
   /// On a multiprocessor at once: 128 registers for a thread of up to 64 sums, 256 for one of more.
   static constexpr int blocks = (ThreadRows * ThreadColumns > 64 ? 256 : 512) / threads;
-  static constexpr int row_chunks = (Rows * depth / 4 + threads - 1) / threads;        ///< of four elements, a thread's share of a slice
+  static constexpr int row_chunks = (Rows * depth / 4 + threads - 1) / threads;  ///< of four, a thread's share of a slice
   static constexpr int column_chunks = (Columns * depth / 4 + threads - 1) / threads;
 
   /// One slice of both operands. A row is four longer than it need be: transposed stores then meet fewer equal banks.
@@ -100,7 +100,8 @@ __device__ __forceinline__ float4 read4(bool there, const Place& place) {
 }
 template <int N>
 __device__ __forceinline__ void store_deep(float (&slice)[8][N], int depth, int line, const float4& value) {
-  slice[depth][line] = value.x, slice[depth + 1][line] = value.y, slice[depth + 2][line] = value.z, slice[depth + 3][line] = value.w;
+  slice[depth][line] = value.x, slice[depth + 1][line] = value.y, slice[depth + 2][line] = value.z,
+  slice[depth + 3][line] = value.w;
 }
 
 /// y from x, or dx from dy: each pixel of `to` is a sum over the taps of the window and the channels of `from`.
@@ -120,7 +121,8 @@ template <bool Gradient, class Tile>
 __global__ void __launch_bounds__(Tile::threads, Tile::blocks) window_product_kernel(const __grid_constant__ WindowProduct in) {
   __shared__ __align__(16) typename Tile::Slice slices[2];
   const int thread = static_cast<int>(threadIdx.x);
-  const int column_tile = static_cast<int>(blockIdx.x) % in.column_tiles, pixel_tile = static_cast<int>(blockIdx.x) / in.column_tiles;
+  const int block = static_cast<int>(blockIdx.x);
+  const int column_tile = block % in.column_tiles, pixel_tile = block / in.column_tiles;
   const int first_column = column_tile * Tile::columns;
   const int first_row = pixel_tile % in.row_tiles * Tile::rows;
   const int kind = pixel_tile / in.row_tiles;
@@ -130,7 +132,8 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks) window_product_ke
   const int rows = in.images * height * width;
   if (first_row >= rows) return;
   // The taps of the class: first_y, first_y + step, ...; a pixel's first one reads row y0 of `from`, the others go on from there.
-  const int first_y = Gradient ? (kind_y + in.padding) % in.stride : 0, first_x = Gradient ? (kind_x + in.padding) % in.stride : 0;
+  const int first_y = Gradient ? (kind_y + in.padding) % in.stride : 0,
+            first_x = Gradient ? (kind_x + in.padding) % in.stride : 0;
   const int taps_y = first_y < in.kernel ? (in.kernel - 1 - first_y) / step + 1 : 0;
   const int taps_x = first_x < in.kernel ? (in.kernel - 1 - first_x) / step + 1 : 0;
   const int shift_y = Gradient ? (kind_y + in.padding - first_y) / in.stride : -in.padding;
@@ -145,7 +148,8 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks) window_product_ke
     const DeepChunk<Tile> chunk(thread, i);
     const int row = first_row + chunk.line;
     const int number = row / (height * width), rest = row % (height * width);
-    y0[i] = row < rows && chunk.line < Tile::rows ? rest / width * place_scale + shift_y : -(1 << 30);  // out of the image at every tap
+    constexpr int outside = -(1 << 30);  // of the image, at every tap
+    y0[i] = row < rows && chunk.line < Tile::rows ? rest / width * place_scale + shift_y : outside;
     x0[i] = rest % width * place_scale + shift_x;
     image[i] = in.from + std::int64_t{number} * in.from_height * in.from_width * in.terms + chunk.depth;
   }
@@ -275,9 +279,10 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks) weight_product_ke
     for (int i = 0; i < Tile::column_chunks; ++i) {
       const WideChunk<Tile, Tile::columns> chunk(thread, i);
       const int at_y = y[i] * in.stride + from_y, at_x = x[i] * in.stride + from_x;
-      const bool there = chunk.depth < Tile::depth && first + chunk.depth < end && column < columns && at_y >= 0 && at_y < in.height && at_x >= 0 &&
-                         at_x < in.width;
-      next_column[i] = read4(there, [&] { return from + ((std::int64_t{number[i]} * in.height + at_y) * in.width + at_x) * in.in_channels; });
+      const bool there = chunk.depth < Tile::depth && first + chunk.depth < end && column < columns && at_y >= 0 &&
+                         at_y < in.height && at_x >= 0 && at_x < in.width;
+      next_column[i] =
+          read4(there, [&] { return from + ((std::int64_t{number[i]} * in.height + at_y) * in.width + at_x) * in.in_channels; });
       x[i] += Tile::depth;
       while (x[i] >= in.out_width) {
         x[i] -= in.out_width;

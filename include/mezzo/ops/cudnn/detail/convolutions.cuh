@@ -32,15 +32,15 @@ enum class Pass : std::uint8_t { forward, data_gradient, weight_gradient };
 /// Everything that a choice of kernel depends on.
 struct ConvolutionKey {
   Pass pass;
-  ElementType in;                        ///< of both inputs
+  ElementType in;  ///< of both inputs
   ElementType out;
-  bool add = false;                      ///< the result is added to what the output holds
+  bool add = false;  ///< the result is added to what the output holds
   Conv2dShape shape;
-  std::size_t scratch = 0;               ///< bytes that a kernel may use
+  std::size_t scratch = 0;  ///< bytes that a kernel may use
 
   [[nodiscard]] auto tied() const {
-    return std::tuple(pass, in, out, add, shape.batch, shape.height, shape.width, shape.in_channels, shape.out_channels, shape.kernel,
-                      shape.stride, shape.padding, scratch);
+    return std::tuple(pass, in, out, add, shape.batch, shape.height, shape.width, shape.in_channels, shape.out_channels,
+                      shape.kernel, shape.stride, shape.padding, scratch);
   }
   friend bool operator<(const ConvolutionKey& one, const ConvolutionKey& other) { return one.tied() < other.tied(); }
 };
@@ -59,10 +59,14 @@ inline void check(cudnnStatus_t status, const char* call, const std::source_loca
 
 inline cudnn_frontend::DataType_t data_type(ElementType type) {
   switch (type) {
-    case ElementType::f16: return cudnn_frontend::DataType_t::HALF;
-    case ElementType::bf16: return cudnn_frontend::DataType_t::BFLOAT16;
-    case ElementType::f64: return cudnn_frontend::DataType_t::DOUBLE;
-    default: return cudnn_frontend::DataType_t::FLOAT;
+    case ElementType::f16:
+      return cudnn_frontend::DataType_t::HALF;
+    case ElementType::bf16:
+      return cudnn_frontend::DataType_t::BFLOAT16;
+    case ElementType::f64:
+      return cudnn_frontend::DataType_t::DOUBLE;
+    default:
+      return cudnn_frontend::DataType_t::FLOAT;
   }
 }
 
@@ -84,8 +88,8 @@ class Convolutions {
   /// The plan, made at the first call from at most `candidates` kernels; of several the fastest, timed on memory of its own,
   /// and none if the rival is faster than that.
   /// @throws StateError when planning would fall into a capture.
-  const ConvolutionPlan& plan(const CudaExecutor& executor, const ConvolutionKey& key, int candidates, const Rival& rival, std::string_view op,
-                              const std::source_location& where) {
+  const ConvolutionPlan& plan(const CudaExecutor& executor, const ConvolutionKey& key, int candidates, const Rival& rival,
+                              std::string_view op, const std::source_location& where) {
     const auto known = plans_.find(key);
     if (known != plans_.end()) return known->second;
     device::refuse_capture(executor, op, where);
@@ -112,8 +116,8 @@ class Convolutions {
   // Operands in the order of their numbers.
   enum Number : std::int64_t { number_first = 1, number_second, number_out, number_old };
 
-  cudnn_frontend::error_t execute(const Graph& graph, std::int64_t kernel, const void* first, const void* second, void* out, bool add,
-                                  void* scratch) const {
+  cudnn_frontend::error_t execute(const Graph& graph, std::int64_t kernel, const void* first, const void* second, void* out,
+                                  bool add, void* scratch) const {
     void* operands[] = {const_cast<void*>(first), const_cast<void*>(second), out, out};
     return graph.execute_plan_at_index(handle_.get(), operands, add ? 4 : 3, scratch, kernel);
   }
@@ -133,7 +137,8 @@ class Convolutions {
     return {{s.out_channels, s.in_channels, s.kernel, s.kernel}, nhwc_strides(s.in_channels, s.kernel, s.kernel)};
   }
   static Dimensions y_of(const Conv2dShape& s) {
-    return {{s.batch, s.out_channels, s.out_height(), s.out_width()}, nhwc_strides(s.out_channels, s.out_height(), s.out_width())};
+    return {{s.batch, s.out_channels, s.out_height(), s.out_width()},
+            nhwc_strides(s.out_channels, s.out_height(), s.out_width())};
   }
 
   struct Operands {
@@ -141,9 +146,12 @@ class Convolutions {
   };
   static Operands operands_of(const ConvolutionKey& key) {
     switch (key.pass) {
-      case Pass::forward: return {x_of(key.shape), w_of(key.shape), y_of(key.shape)};
-      case Pass::data_gradient: return {y_of(key.shape), w_of(key.shape), x_of(key.shape)};
-      default: return {y_of(key.shape), x_of(key.shape), w_of(key.shape)};
+      case Pass::forward:
+        return {x_of(key.shape), w_of(key.shape), y_of(key.shape)};
+      case Pass::data_gradient:
+        return {y_of(key.shape), w_of(key.shape), x_of(key.shape)};
+      default:
+        return {y_of(key.shape), x_of(key.shape), w_of(key.shape)};
     }
   }
 
@@ -155,7 +163,8 @@ class Convolutions {
 
   static Tensor add_tensor(Graph& graph, const Dimensions& dimensions, Number number, ElementType type) {
     using Attributes = cudnn_frontend::graph::Tensor_attributes;
-    return graph.tensor(Attributes().set_dim(dimensions.size).set_stride(dimensions.stride).set_uid(number).set_data_type(data_type(type)));
+    return graph.tensor(
+        Attributes().set_dim(dimensions.size).set_stride(dimensions.stride).set_uid(number).set_data_type(data_type(type)));
   }
 
   template <class Attributes>
@@ -175,15 +184,22 @@ class Convolutions {
     const Tensor second = add_tensor(*graph, operands.second, number_second, key.in);
     Tensor result;
     switch (key.pass) {
-      case Pass::forward: result = graph->conv_fprop(first, second, attributes_of<fe::graph::Conv_fprop_attributes>(key.shape)); break;
-      case Pass::data_gradient: result = graph->conv_dgrad(first, second, attributes_of<fe::graph::Conv_dgrad_attributes>(key.shape)); break;
-      default: result = graph->conv_wgrad(first, second, attributes_of<fe::graph::Conv_wgrad_attributes>(key.shape)); break;
+      case Pass::forward:
+        result = graph->conv_fprop(first, second, attributes_of<fe::graph::Conv_fprop_attributes>(key.shape));
+        break;
+      case Pass::data_gradient:
+        result = graph->conv_dgrad(first, second, attributes_of<fe::graph::Conv_dgrad_attributes>(key.shape));
+        break;
+      default:
+        result = graph->conv_wgrad(first, second, attributes_of<fe::graph::Conv_wgrad_attributes>(key.shape));
+        break;
     }
     result->set_dim(operands.out.size).set_stride(operands.out.stride);
     if (key.add) {
       result->set_data_type(sum);
       const Tensor old = add_tensor(*graph, operands.out, number_old, key.out);
-      result = graph->pointwise(result, old, fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::ADD).set_compute_data_type(sum));
+      result = graph->pointwise(result, old,
+                                fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::ADD).set_compute_data_type(sum));
       result->set_dim(operands.out.size).set_stride(operands.out.stride);
     }
     result->set_output(true).set_data_type(data_type(key.out)).set_uid(number_out);
@@ -193,8 +209,8 @@ class Convolutions {
   /// Kernels whose results the ops' error bounds do not cover, or that differ from run to run.
   static std::vector<cudnn_frontend::NumericalNote_t> excluded() {
     using Note = cudnn_frontend::NumericalNote_t;
-    return {Note::DOWN_CONVERT_INPUTS, Note::REDUCED_PRECISION_REDUCTION, Note::NONDETERMINISTIC, Note::FFT, Note::WINOGRAD,
-            Note::WINOGRAD_TILE_4x4, Note::WINOGRAD_TILE_6x6, Note::WINOGRAD_TILE_13x13};
+    return {Note::DOWN_CONVERT_INPUTS, Note::REDUCED_PRECISION_REDUCTION, Note::NONDETERMINISTIC,   Note::FFT, Note::WINOGRAD,
+            Note::WINOGRAD_TILE_4x4,   Note::WINOGRAD_TILE_6x6,           Note::WINOGRAD_TILE_13x13};
   }
 
   [[nodiscard]] ConvolutionPlan make(const CudaExecutor& executor, const ConvolutionKey& key, int candidates, const Rival& rival,
@@ -210,7 +226,8 @@ class Convolutions {
     std::optional<Trial> trial;
     try {
       const Operands operands = operands_of(key);
-      trial.emplace(executor, bytes_of(operands.first, key.in), bytes_of(operands.second, key.in), bytes_of(operands.out, key.out), key.scratch, where);
+      trial.emplace(executor, bytes_of(operands.first, key.in), bytes_of(operands.second, key.in),
+                    bytes_of(operands.out, key.out), key.scratch, where);
     } catch (const OutOfMemory&) {
       return {};  // a kernel that was not tried is not used
     }
@@ -223,14 +240,18 @@ class Convolutions {
       std::map<std::int64_t, float> times;
       if (candidates > 1) {
         trial->fill_for_timing(executor, where);
-        for (const std::int64_t kernel : built) times[kernel] = time_of(executor, *trial, [&] { return run_once(*graph, kernel, key, *trial); }, where);
+        for (const std::int64_t kernel : built)
+          times[kernel] = time_of(
+              executor, *trial, [&] { return run_once(*graph, kernel, key, *trial); }, where);
         std::ranges::stable_sort(built, {}, [&](std::int64_t kernel) { return times[kernel]; });
       }
       for (const std::int64_t kernel : built) {
         if (!keeps_overflows(executor, *graph, key, *trial, kernel, where)) continue;
         if (candidates > 1) {
           trial->fill_for_timing(executor, where);
-          if (time_of(executor, *trial, [&] { return rival(*trial); }, where) < times[kernel]) return {};
+          if (time_of(
+                  executor, *trial, [&] { return rival(*trial); }, where) < times[kernel])
+            return {};
         }
         return {graph, kernel};
       }
@@ -239,12 +260,14 @@ class Convolutions {
   }
 
   [[nodiscard]] bool run_once(const Graph& graph, std::int64_t kernel, const ConvolutionKey& key, const Trial& trial) const {
-    return execute(graph, kernel, trial.first.data(), trial.second.data(), trial.out.data(), key.add, trial.scratch.data()).is_good();
+    return execute(graph, kernel, trial.first.data(), trial.second.data(), trial.out.data(), key.add, trial.scratch.data())
+        .is_good();
   }
 
   /// Milliseconds of the fastest of a few runs; the largest float if `queue` says that it cannot.
   template <class Queue>
-  [[nodiscard]] static float time_of(const CudaExecutor& executor, const Trial& trial, Queue&& queue, const std::source_location& where) {
+  [[nodiscard]] static float time_of(const CudaExecutor& executor, const Trial& trial, Queue&& queue,
+                                     const std::source_location& where) {
     constexpr int runs = 4;  // the first warms up
     float best = (std::numeric_limits<float>::max)();
     for (int i = 0; i < runs; ++i) {
@@ -259,8 +282,8 @@ class Convolutions {
 
   /// Whether an infinity in an operand, and a sum that does not fit, make every result that they reach infinite or NaN: a loss
   /// scaler relies on it. cuDNN has kernels of which that is not true (9.14: engine 47 for float16, 0 for some infinities).
-  [[nodiscard]] bool keeps_overflows(const CudaExecutor& executor, const Graph& graph, const ConvolutionKey& key, const Trial& trial,
-                                     std::int64_t kernel, const std::source_location& where) const {
+  [[nodiscard]] bool keeps_overflows(const CudaExecutor& executor, const Graph& graph, const ConvolutionKey& key,
+                                     const Trial& trial, std::int64_t kernel, const std::source_location& where) const {
     // In every format, nearly; times the largest number they are beyond the range. Results of either sign: a kernel may lose one.
     constexpr std::uint32_t two = 0x40004000, minus_two = 0xc000c000;
     const auto kept = [&](const Memory& extreme, std::uint32_t value, const Memory& other, std::uint32_t factor) {
@@ -280,9 +303,12 @@ class Convolutions {
   /// Bit patterns of infinity and of the largest number, twice where they have 16 bits.
   static std::pair<std::uint32_t, std::uint32_t> extremes_of(ElementType type) {
     switch (type) {
-      case ElementType::f16: return {0x7c007c00, 0x7bff7bff};
-      case ElementType::bf16: return {0x7f807f80, 0x7f7f7f7f};
-      default: return {0x7f800000, 0x7f7fffff};
+      case ElementType::f16:
+        return {0x7c007c00, 0x7bff7bff};
+      case ElementType::bf16:
+        return {0x7f807f80, 0x7f7f7f7f};
+      default:
+        return {0x7f800000, 0x7f7fffff};
     }
   }
 
@@ -298,16 +324,22 @@ class Convolutions {
         }
       }
       switch (key.pass) {
-        case Pass::forward: return out;  // every window reaches into the image, as the padding is smaller than it
-        case Pass::data_gradient: return static_cast<std::int64_t>(std::ranges::count(pixels, true));
-        default: return static_cast<std::int64_t>(std::ranges::count(taps, true));
+        case Pass::forward:
+          return out;  // every window reaches into the image, as the padding is smaller than it
+        case Pass::data_gradient:
+          return static_cast<std::int64_t>(std::ranges::count(pixels, true));
+        default:
+          return static_cast<std::int64_t>(std::ranges::count(taps, true));
       }
     };
     const std::int64_t places = along(s.height, s.out_height()) * along(s.width, s.out_width());
     switch (key.pass) {
-      case Pass::forward: return static_cast<std::uint64_t>(s.batch * places * s.out_channels);
-      case Pass::data_gradient: return static_cast<std::uint64_t>(s.batch * places * s.in_channels);
-      default: return static_cast<std::uint64_t>(s.out_channels * places * s.in_channels);
+      case Pass::forward:
+        return static_cast<std::uint64_t>(s.batch * places * s.out_channels);
+      case Pass::data_gradient:
+        return static_cast<std::uint64_t>(s.batch * places * s.in_channels);
+      default:
+        return static_cast<std::uint64_t>(s.out_channels * places * s.in_channels);
     }
   }
 

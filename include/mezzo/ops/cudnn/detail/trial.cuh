@@ -40,8 +40,8 @@ struct CountNonfinite {
 
 /// Memory and events to try kernels with.
 struct Trial {
-  Trial(const CudaExecutor& executor, std::size_t first_bytes, std::size_t second_bytes, std::size_t out_bytes, std::size_t scratch_bytes,
-        const std::source_location& where)
+  Trial(const CudaExecutor& executor, std::size_t first_bytes, std::size_t second_bytes, std::size_t out_bytes,
+        std::size_t scratch_bytes, const std::source_location& where)
       : first(executor, first_bytes, where),
         second(executor, second_bytes, where),
         out(executor, out_bytes, where),
