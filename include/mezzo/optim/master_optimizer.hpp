@@ -8,6 +8,7 @@
 
 #include <mezzo/executor/require_span.hpp>
 #include <mezzo/multi_tensor/host_runner.hpp>
+#include <mezzo/optim/detail/masters.hpp>
 #include <mezzo/optim/detail/operations.hpp>
 #include <mezzo/optim/detail/overlap.hpp>
 #include <mezzo/optim/gradient_view.hpp>
@@ -461,23 +462,6 @@ class MasterOptimizer {
 
   static constexpr int copy_column = detail::first_moment_column + Rule::moments;
 
-  /// Pairs of model and master, and of master and model, for the conversions between the two.
-  struct Masters {
-    multi_tensor::Table<2> widening, narrowing;
-
-    void place(Arena& arena, std::vector<multi_tensor::Row<2>> rows) {
-      widening = multi_tensor::Table<2>(rows);
-      for (auto& row : rows) std::swap(row.columns[0], row.columns[1]);
-      narrowing = multi_tensor::Table<2>(std::move(rows));
-      widening.place(arena);
-      narrowing.place(arena);
-    }
-    void upload(const AnyExecutor& executor, Where where) const {
-      widening.upload(executor, where);
-      narrowing.upload(executor, where);
-    }
-  };
-
   /// Where the arrays that the control block points to were placed.
   struct Head {
     Options* options = nullptr;
@@ -495,7 +479,7 @@ class MasterOptimizer {
   Control* control_ = nullptr;
   Head head_;
   Span<std::byte> moments_;
-  Masters own_masters_, given_masters_;
+  detail::Masters own_masters_, given_masters_;
   std::uint64_t id_ = 0;
   bool checked_ = false;  ///< by a scaler, since the last update
 };
