@@ -127,8 +127,8 @@ class GatheredConv2d {
   template <class A, class B, class C>
   static constexpr bool all_float = std::is_same_v<A, float> && std::is_same_v<B, float> && std::is_same_v<C, float>;
 
-  /// Whether kernels of our own are the faster way for floats: in full precision, and with so few channels that tensor cores
-  /// would wait for the gathered rows.
+  /// Whether kernels of our own are taken for floats: in full precision, where they are faster (docs/results.md), and with so few
+  /// channels that tensor cores should wait for the gathered rows (an estimate).
   static bool is_implicit(Workspace<CudaExecutor>& workspace, const Conv2dShape& shape) {
     const bool narrow = shape.in_channels <= 16 && shape.out_channels <= 16;
     return (float32_math(workspace) == Float32Math::ieee || narrow) && !is_product(shape);

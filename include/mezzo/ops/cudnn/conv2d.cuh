@@ -1,7 +1,7 @@
 #pragma once
 // Convolution through cuDNN's graph API: float16, bfloat16 and tf32 in NHWC, float32 sums.
 //
-// Kernels that sum in half, transform (Winograd, FFT), lose infinities or give other bits from run to run are left out. Float32
+// Kernels that sum in half, transform (Winograd, FFT), lose infinities when tried or give other bits from run to run are left out. Float32
 // in full precision (Float32Math::ieee) and whatever else cuDNN has no kernel for runs without it (ops/cublas/conv2d.cuh): in
 // NHWC cuDNN's fast kernels are those for tensor cores. Planning tries several kernels, and that way too, on memory of its own,
 // which can take seconds: call conv2d_prepare once per shape. Link with cuDNN 9 (CMake target mezzo::cudnn, which also defines

@@ -281,7 +281,7 @@ class Convolutions {
   }
 
   /// Whether an infinity in an operand, and a sum that does not fit, make every result that they reach infinite or NaN: a loss
-  /// scaler relies on it. cuDNN has kernels of which that is not true (9.14: engine 47 for float16, 0 for some infinities).
+  /// scaler relies on it. cuDNN has kernels of which that is not true (engine 47 for float16 wrote 0 for some infinities).
   [[nodiscard]] bool keeps_overflows(const CudaExecutor& executor, const Graph& graph, const ConvolutionKey& key,
                                      const Trial& trial, std::int64_t kernel, const std::source_location& where) const {
     // In every format, nearly; times the largest number they are beyond the range. Results of either sign: a kernel may lose one.
