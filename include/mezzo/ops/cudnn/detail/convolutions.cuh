@@ -284,18 +284,23 @@ class Convolutions {
   /// scaler relies on it. cuDNN has kernels of which that is not true (engine 47 for float16 wrote 0 for some infinities).
   [[nodiscard]] bool keeps_overflows(const CudaExecutor& executor, const Graph& graph, const ConvolutionKey& key,
                                      const Trial& trial, std::int64_t kernel, const std::source_location& where) const {
-    // In every format, nearly; times the largest number they are beyond the range. Results of either sign: a kernel may lose one.
-    constexpr std::uint32_t two = 0x40004000, minus_two = 0xc000c000;
+    // In every format, nearly; times the largest number they are beyond the range. Results of either sign, and NaN, which sums
+    // of both are: a kernel may lose one of them.
+    constexpr std::uint32_t two = 0x40004000, minus_two = 0xc000c000, mixed = 0;
     const auto kept = [&](const Memory& extreme, std::uint32_t value, const Memory& other, std::uint32_t factor) {
       trial.fill(executor, extreme, value, where);
-      trial.fill(executor, other, factor, where);
+      if (factor == mixed) {
+        trial.fill_for_timing(executor, other, where);
+      } else {
+        trial.fill(executor, other, factor, where);
+      }
       trial.fill(executor, trial.out, two, where);
       return run_once(graph, kernel, key, trial) && trial.nonfinite(executor, key.out, where) >= reached(key);
     };
     const auto [infinity, largest] = extremes_of(key.in);
-    for (const std::uint32_t factor : {two, minus_two}) {
+    for (const std::uint32_t factor : {two, minus_two, mixed}) {
       if (!kept(trial.first, infinity, trial.second, factor) || !kept(trial.second, infinity, trial.first, factor)) return false;
-      if (key.in == key.out && !kept(trial.first, largest, trial.second, factor)) return false;
+      if (factor != mixed && key.in == key.out && !kept(trial.first, largest, trial.second, factor)) return false;
     }
     return true;
   }

@@ -60,11 +60,12 @@ struct Trial {
     static_cast<void>(cudaEventDestroy(end));
   }
 
-  /// Both operands.
+  static void fill_for_timing(const CudaExecutor& executor, const Memory& memory, const std::source_location& where) {
+    for_each_index(executor, memory.size() / 2, FillForTiming{reinterpret_cast<std::uint16_t*>(memory.data())}, where);
+  }
   void fill_for_timing(const CudaExecutor& executor, const std::source_location& where) const {
-    for (const Memory* const memory : {&first, &second}) {
-      for_each_index(executor, memory->size() / 2, FillForTiming{reinterpret_cast<std::uint16_t*>(memory->data())}, where);
-    }
+    fill_for_timing(executor, first, where);
+    fill_for_timing(executor, second, where);
   }
   static void fill(const CudaExecutor& executor, const Memory& memory, std::uint32_t pattern, const std::source_location& where) {
     for_each_index(executor, memory.size() / 2, FillPattern{reinterpret_cast<std::uint16_t*>(memory.data()), pattern}, where);
