@@ -69,12 +69,13 @@ inline bool parse_options(int argc, const char* const* argv, const std::filesyst
                                                                {"float16_unscaled", Precision::float16_unscaled}});
   Precision single = Precision::float16;
   std::vector<Precision> several;
-  auto* one = app.add_option("--precision", single, "float32, tf32 (on CUDA), float16 (default), bfloat16 or float16_unscaled, without loss scaling")->transform(precision);
+  auto* one = app.add_option("--precision", single,
+                             "float32, tf32 (on CUDA), float16 (default), bfloat16 or float16_unscaled: without loss scaling")
+                  ->transform(precision);
   auto* many = app.add_option("--compare", several, "train each, from one seed: float32,float16,bfloat16")
                    ->delimiter(',')->transform(precision)->excludes(one);
-  app.add_option("--scaling", options.scaling, "loss scaling: auto (dynamic for float16), dynamic or none")
-      ->transform(one_of<Scaling>("auto, dynamic or none",
-                                  {{"auto", Scaling::automatic}, {"dynamic", Scaling::dynamic}, {"none", Scaling::none}}));
+  app.add_option("--scaling", options.scaling, "loss scaling: auto (of float16 alone) or dynamic (of every precision)")
+      ->transform(one_of<Scaling>("auto or dynamic", {{"auto", Scaling::automatic}, {"dynamic", Scaling::dynamic}}));
   app.add_option("--device", options.device, "host (default) or cuda")
       ->transform(one_of<Device>("host or cuda", {{"host", Device::host}, {"cuda", Device::cuda}}));
   app.add_option("--depth", options.depth, "layers: 8 (default) and 20 with 16 to 64 channels, 18 with 64 to 512")
@@ -109,7 +110,8 @@ inline bool parse_options(int argc, const char* const* argv, const std::filesyst
 
   const auto percent = rule<float>("a percentage from 0 to 100", [](float v) { return v >= 0.f && v <= 100.f; });
   app.add_option("--expect-accuracy", options.expected_accuracy, "fail when a run's test accuracy (%) is below this")->check(percent);
-  app.add_option("--expect-gap", options.expected_gap, "fail when a run is more points than this from float32")->check(percent);
+  app.add_option("--expect-gap", options.expected_gap, "fail when a run is more points than this below or above float32")
+      ->check(percent);
 
   try {
     app.parse(argc, argv);
@@ -122,14 +124,15 @@ inline bool parse_options(int argc, const char* const* argv, const std::filesyst
     throw OptionError(text);
   }
 
-  options.compare = many->count() > 0;
-  options.precisions = options.compare ? several : std::vector{single};
+  options.precisions = many->count() > 0 ? several : std::vector{single};
   for (std::size_t i = 0; i < options.precisions.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
       if (options.precisions[i] == options.precisions[j])
         throw OptionError(std::string("--compare: each precision at most once, got ") + name_of(options.precisions[i]) + " twice");
   if (options.device == Device::host && std::ranges::count(options.precisions, Precision::tf32) != 0)
     throw OptionError("--precision: tf32 needs --device cuda; the host computes in float32");
+  if (options.scaling == Scaling::dynamic && std::ranges::count(options.precisions, Precision::float16_unscaled) != 0)
+    throw OptionError("--scaling: must be auto with float16_unscaled, which trains without loss scaling, got dynamic");
   if (!folder.empty()) {
     for (int i = 1; i <= 5; ++i) options.train_files.push_back(folder / ("data_batch_" + std::to_string(i) + ".bin"));
     options.test_files.push_back(folder / "test_batch.bin");

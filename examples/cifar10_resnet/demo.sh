@@ -3,11 +3,11 @@
 # training program, trains, ends with a table and a picture of the curves. Trains on the GPU where nvidia-smi lists one and
 # nvcc is found, else on the CPU. No network for data.
 #
-#   demo.sh             minutes on 2 cores, less on a GPU; fails when a precision does not learn or falls behind float32
+#   demo.sh             minutes on 2 cores, less on a GPU; fails when a precision does not learn or ends far from float32
 #   demo.sh --short     seconds: does everything work?
 #   demo.sh --results   the demo, and float16 without loss scaling; writes docs/results.md, results.json and the picture
 #
-# Further arguments go to the program: demo.sh --epochs 3 --depth 20
+# Further arguments go to the program, and then nothing is expected of the accuracy: demo.sh --epochs 3 --depth 20
 set -eu
 cd "$(dirname "$0")/../.."
 case "${1:-}" in --short | --results) mode=$1 && shift ;; *) mode=full ;; esac
@@ -27,7 +27,8 @@ cmake --build $build --target cifar10_resnet
 # Threads that wait without spinning lose little on an idle machine and much less on a busy one.
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 runs=float32,float16,bfloat16
-expect=(--expect-accuracy 35 --expect-gap 4)
+expect=()
+[ $# -gt 0 ] || expect=(--expect-accuracy 35 --expect-gap 4)
 case $mode in
   --short) expect=(--max-steps 20) ;;
   --results) runs=$runs,float16_unscaled expect=() ;;

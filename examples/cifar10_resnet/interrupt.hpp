@@ -16,7 +16,7 @@ inline void on_interrupt(int signal) {
   if (interrupt_seen == 0) {
     first_interrupt = now;
     interrupt_seen = 1;
-  } else if (now.tv_sec - first_interrupt.tv_sec > 1) {
+  } else if (now.tv_sec - first_interrupt.tv_sec - (now.tv_nsec < first_interrupt.tv_nsec) >= 1) {   // a whole second later
     ::signal(signal, SIG_DFL);
     ::raise(signal);
   }

@@ -54,8 +54,9 @@ struct FlushCounter {
   }
 };
 
-/// One backward pass in float32 with the given weights over the first images of `data`; every gradient of a weight or an
-/// activation is counted.
+/// One backward pass in float32 with the given weights over the first images of `data`. Counted are the gradients that
+/// ResNet::backward shows: those by weights of convolutions and classifier and by activations, but not those by bias, gamma and
+/// beta, nor what a shortcut's convolution adds to the gradient by a block's input.
 ///
 /// @param weights   of each parameter, in the executor's memory
 /// @param mean_over images in one step of the training that is measured, which divides its loss by them

@@ -12,10 +12,10 @@ namespace cifar10 {
 /// The program's exit codes; `--help` lists them.
 enum class Exit : int {
   success = 0,
-  failure = 1,           ///< something unforeseen: out of memory, a full disk
+  failure = 1,           ///< something unforeseen: out of memory, say
   bad_option = 2,
   bad_data = 3,          ///< a data file is missing or damaged
-  bad_output = 4,        ///< a result cannot be written
+  bad_output = 4,        ///< a result cannot be written: a folder that cannot be made, a full disk
   no_device = 5,         ///< --device cuda without a device or in a build for the host
   below_expectation = 6, ///< --expect-accuracy or --expect-gap was not met
   interrupted = 130      ///< Ctrl-C; the table so far was printed
@@ -28,17 +28,18 @@ enum class Precision {
   float16_unscaled,   ///< what float16 loses without a scaler
   tf32                ///< float32 with products of 11-bit significands, on CUDA
 };
-enum class Scaling { automatic, dynamic, none };   // automatic: dynamic for float16, none otherwise
+enum class Scaling { automatic, dynamic };   // dynamic: of every precision; automatic: of float16 alone
 enum class Device { host, cuda };
 
 inline const char* name_of(Precision precision) {
   constexpr const char* names[] = {"float32", "float16", "bfloat16", "float16_unscaled", "tf32"};
   return names[static_cast<int>(precision)];
 }
+inline const char* name_of(Scaling scaling) { return scaling == Scaling::automatic ? "auto" : "dynamic"; }
+inline const char* name_of(Device device) { return device == Device::host ? "host" : "cuda"; }
 
 struct Options {
   std::vector<Precision> precisions{Precision::float16};
-  bool compare = false;                  // several precisions in one table
   Scaling scaling = Scaling::automatic;
   Device device = Device::host;
   int depth = 8;                         // 8, 18 or 20
@@ -59,7 +60,7 @@ struct Options {
   bool verify = false;                   // SHA-1 of every file
   std::filesystem::path output = "cifar10_results";
   float expected_accuracy = 0.f;         // percent
-  float expected_gap = 100.f;            // percentage points below float32
+  float expected_gap = 100.f;            // percentage points from float32, below it or above
 };
 
 /// A wrong command line. `what()` is one line.

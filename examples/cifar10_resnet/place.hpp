@@ -9,6 +9,7 @@
 
 #include <mezzo/executor/host.hpp>
 #include <mezzo/loss_scale/state.hpp>
+#include <mezzo/optim/optimizer_state.hpp>
 
 #include "batch.hpp"
 #include "options.hpp"
@@ -21,6 +22,7 @@ struct Numbers {
   float loss = 0.f;
   std::int32_t correct = 0;
   mezzo::LossScaleState scaler;
+  mezzo::OptimizerState optimizer;
 };
 
 template <mezzo::Executor Where>

@@ -1,14 +1,16 @@
 #pragma once
-// What is told of all runs: the table, and each one's part of results.json.
+// What is told of all runs: the table, and the options' and each run's part of results.json.
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "options.hpp"
 #include "result.hpp"
 
 namespace cifar10 {
@@ -57,7 +59,7 @@ inline std::string table(const std::vector<Result>& results) {
     };
     device_row("bytes of the data set", &DeviceMemory::data_set);
     device_row("peak bytes in training", &DeviceMemory::peak);
-    device_row("bytes taken from the device", &DeviceMemory::process);
+    device_row("bytes used on the device", &DeviceMemory::device_used);
   }
   row("test accuracy, %", [&](const Result& r) -> std::string {
     if (!r.test_accuracy) return "-";
@@ -94,6 +96,44 @@ inline std::string table(const std::vector<Result>& results) {
   return text;
 }
 
+/// Every option; of files the names alone.
+inline nlohmann::ordered_json to_json(const Options& options) {
+  // A field added to Options breaks this line until it is written below.
+  const auto& [precisions, scaling, device, depth, epochs, batch, accumulate, max_steps, warmup_steps, log_every, graph,
+               learning_rate, momentum, weight_decay, clip, seed, augment, train_files, test_files, verify, output,
+               expected_accuracy, expected_gap] = options;
+  const auto names = [](const std::vector<std::filesystem::path>& files) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const auto& file : files) list.push_back(file.filename().string());
+    return list;
+  };
+  nlohmann::ordered_json precision_names = nlohmann::ordered_json::array();
+  for (const Precision precision : precisions) precision_names.push_back(name_of(precision));
+  return {{"precisions", precision_names},
+          {"scaling", name_of(scaling)},
+          {"device", name_of(device)},
+          {"depth", depth},
+          {"epochs", epochs},
+          {"batch", batch},
+          {"accumulate", accumulate},
+          {"max_steps", max_steps},
+          {"warmup_steps", warmup_steps},
+          {"log_every", log_every},
+          {"graph", graph},
+          {"learning_rate", learning_rate},
+          {"momentum", momentum},
+          {"weight_decay", weight_decay},
+          {"clip", clip},
+          {"seed", seed},
+          {"augment", augment},
+          {"training_files", names(train_files)},
+          {"test_files", names(test_files)},
+          {"verify", verify},
+          {"output", output.string()},
+          {"expected_accuracy", expected_accuracy},
+          {"expected_gap", expected_gap}};
+}
+
 inline nlohmann::ordered_json to_json(const Result& r) {
   nlohmann::ordered_json json{{"name", r.name},
                               {"complete", r.complete},
@@ -110,7 +150,9 @@ inline nlohmann::ordered_json to_json(const Result& r) {
     json["bytes"][key] = r.bytes[use];
   }
   if (r.device)
-    json["device_bytes"] = {{"peak_in_training", r.device->peak}, {"data_set", r.device->data_set}, {"process", r.device->process}};
+    json["device_bytes"] = {{"peak_in_training", r.device->peak},
+                            {"data_set", r.device->data_set},
+                            {"device_used", r.device->device_used}};
   if (r.flushed)
     json["gradients_lost_in_float16_percent"] = {{"without_scale", r.flushed->without_scale},
                                                  {"with_scale", r.flushed->with_scale},

@@ -54,11 +54,11 @@ struct Unobserved {
 
 /// "conv2d float16" on the profiler's time line as long as the result lives: the op, and the type it reads.
 ///
-/// @tparam Pass distinguishes the passes of an op: "conv2d by weight float16".
-enum class Pass { forward, backward, by_input, by_weight };
+/// @tparam Direction distinguishes the passes of an op: "conv2d weight gradient float16".
+enum class Pass { forward, backward, data_gradient, weight_gradient };
 template <class Op, class T, Pass Direction = Pass::forward>
 mezzo::NvtxRange profiled() {
-  static constexpr const char* passes[] = {" ", " backward ", " by input ", " by weight "};
+  static constexpr const char* passes[] = {" ", " backward ", " data gradient ", " weight gradient "};
   static const std::string name = std::string(Op::name) + passes[static_cast<int>(Direction)] + mezzo::element_traits<T>::name;
   return mezzo::NvtxRange(name.c_str());
 }
@@ -117,9 +117,9 @@ class ResNet {
 
     logits_gradient_ = storage.take<Low>(Use::activation_gradients, logits_.size());
     pooled_gradient_ = storage.take<Low>(Use::activation_gradients, pooled_.size());
-    largest_ = stem_out_.size();
-    for (const Block& block : blocks_) largest_ = std::max({largest_, block.middle.size(), block.out.size()});
-    for (auto& buffer : buffers_) buffer = storage.take<Low>(Use::activation_gradients, largest_);
+    std::size_t largest = stem_out_.size();
+    for (const Block& block : blocks_) largest = std::max({largest, block.middle.size(), block.out.size()});
+    for (auto& buffer : buffers_) buffer = storage.take<Low>(Use::activation_gradients, largest);
 
     workspace_ = mezzo::Workspace<Where>(executor, storage.take<std::byte>(Use::workspace, workspace_bytes(executor)));
     mezzo::set_float32_math(workspace_, math);
@@ -199,8 +199,10 @@ class ResNet {
   /// From the logits' gradient to the gradient of every parameter.
   ///
   /// @param accumulate yes: added to the parameters' gradients of the passes before
-  /// @param observe    called with the gradient by every convolution's result and weights, by every ReLU's result and by
-  ///                   every block's input, as it leaves the convolution behind it, as soon as it is complete
+  /// @param observe    called with the gradient by the logits, by the pooled features, by the weights of the classifier and of
+  ///                   every convolution, by every convolution's result, by every ReLU's result in a block, and with the
+  ///                   summand of the gradient by a block's input that its first convolution gives, each as soon as it is
+  ///                   complete. Not with those of bias, gamma and beta, nor with what a shortcut adds to a block's input.
   template <class Observer = Unobserved>
   void backward(Accumulate accumulate = Accumulate::no, const Observer& observe = {}) {
     {
@@ -211,32 +213,34 @@ class ResNet {
     }
     observe(logits_gradient_), observe(weight_.gradient), observe(pooled_gradient_);
 
-    // Three buffers. Into a block comes the gradient by its output, in two summands (x goes two ways from there): the way
-    // through the convolutions and, but for the last block, the shortcut. Out goes the same for the block before.
-    Span<Low> dy = buffers_[0].first(blocks_.back().out.size()), more;
-    Span<Low> free[2] = {buffers_[1], buffers_[2]};
+    // Three buffers. Into a block comes the gradient by its output, in two summands, since the output goes two ways: what came
+    // back through the next block's convolutions is in `incoming`, what came past them in `shortcut`; the last block has the
+    // first alone. Out go the two summands for the block before. Each block turns the buffers by one.
+    Span<Low> incoming = buffers_[0], scratch = buffers_[1], shortcut = buffers_[2];
     {
       const auto range = profiled<op::adaptive_avg_pool2d, Low, Pass::backward>();
-      mezzo::global_avg_pool2d_backward<Policy>(workspace_, last_, pooled_gradient_, dy);
+      mezzo::global_avg_pool2d_backward<Policy>(workspace_, last_, pooled_gradient_, incoming.first(blocks_.back().out.size()));
     }
     for (std::size_t i = blocks_.size(); i-- > 0;) {
       const Block& block = blocks_[i];
-      const Span<Low> x = i > 0 ? blocks_[i - 1].out : stem_out_;
-      const Span<Low> second = free[0].first(dy.size());                     // gradient by what block.second convolved
+      const Span<Low> x = i > 0 ? blocks_[i - 1].out : stem_out_;            // [N, h, w, c]
+      const std::size_t outputs = block.out.size();
+
+      // Back through the last ReLU: `dy` becomes the gradient by its argument, and so by each of the two that were added there.
+      const Span<Low> dy = incoming.first(outputs);
+      const Span<const Low> other = i + 1 < blocks_.size() ? shortcut.first(outputs) : Span<Low>{};
+      const Span<Low> second = scratch.first(outputs);                       // by what block.second convolved
       {
         const auto range = profiled<op::batch_norm, Low, Pass::backward>();
-        mezzo::batch_norm_add_relu_backward<Policy>(workspace_, block.second.out_shape, block.second.convolved, block.out, dy, more,
-                                                    block.second.parameters(), block.second.saved(), second, dy,
+        mezzo::batch_norm_add_relu_backward<Policy>(workspace_, block.second.out_shape, block.second.convolved, block.out, dy,
+                                                    other, block.second.parameters(), block.second.saved(), second, dy,
                                                     block.second.gradients(), accumulate);
       }
-      const Span<Low> by_shortcut = dy;                                      // past the ReLU; complete
-      observe(by_shortcut);
-      gradient_by_weight(block.second, block.middle, second, accumulate, observe);
+      observe(dy);
+      weight_gradient(block.second, block.middle, second, accumulate, observe);
 
-      // With two summands that came in, the third buffer was taken by the second of them, which is used up.
-      const Span<Low> spare = more.empty() ? free[1] : whole(more);
-      const Span<Low> middle = spare.first(block.middle.size());
-      gradient_by_input(block.second, second, middle);
+      const Span<Low> middle = shortcut.first(block.middle.size());          // what came in there is used up
+      data_gradient(block.second, second, middle);
       observe(middle);
       {
         const auto range = profiled<op::batch_norm, Low, Pass::backward>();
@@ -244,36 +248,34 @@ class ResNet {
                                                 block.first.parameters(), block.first.saved(), middle, block.first.gradients(),
                                                 accumulate);
       }
-      gradient_by_weight(block.first, x, middle, accumulate, observe);
-      const Span<Low> dx = whole(second).first(x.size());
-      gradient_by_input(block.first, middle, dx);
+      weight_gradient(block.first, x, middle, accumulate, observe);
+      const Span<Low> dx = scratch.first(x.size());
+      data_gradient(block.first, middle, dx);
       observe(dx);
 
-      if (block.shortcut) {                                                  // the other way to x
-        const Span<Low> projected = whole(middle).first(by_shortcut.size());
+      if (block.shortcut) {                                                  // else `dy` itself is the other summand
         const ConvolutionNorm& layer = *block.shortcut;
+        const Span<Low> projected = shortcut.first(outputs);
         {
           const auto range = profiled<op::batch_norm, Low, Pass::backward>();
-          mezzo::batch_norm_backward<Policy>(workspace_, layer.out_shape, layer.convolved, by_shortcut, layer.parameters(),
-                                             layer.saved(), projected, layer.gradients(), accumulate);
+          mezzo::batch_norm_backward<Policy>(workspace_, layer.out_shape, layer.convolved, dy, layer.parameters(), layer.saved(),
+                                             projected, layer.gradients(), accumulate);
         }
-        gradient_by_weight(layer, x, projected, accumulate, observe);
-        more = whole(by_shortcut).first(x.size());
-        gradient_by_input(layer, projected, more);
-      } else {
-        more = by_shortcut;
+        weight_gradient(layer, x, projected, accumulate, observe);
+        data_gradient(layer, projected, incoming.first(x.size()));
       }
-      dy = dx;
-      free[0] = whole(middle);
+      const Span<Low> used = shortcut;
+      shortcut = incoming, incoming = scratch, scratch = used;
     }
 
-    mezzo::add<Policy>(workspace_, dy, more, dy);
+    const Span<Low> dy = incoming.first(stem_out_.size());
+    mezzo::add<Policy>(workspace_, dy, shortcut.first(dy.size()), dy);
     {
       const auto range = profiled<op::batch_norm, Low, Pass::backward>();
       mezzo::batch_norm_relu_backward<Policy>(workspace_, stem_.out_shape, stem_.convolved, stem_out_, dy, stem_.parameters(),
                                               stem_.saved(), dy, stem_.gradients(), accumulate);
     }
-    gradient_by_weight(stem_, images_, dy, accumulate, observe);             // nobody needs the gradient by the images
+    weight_gradient(stem_, images_, dy, accumulate, observe);                // nobody needs the gradient by the images
   }
 
  private:
@@ -335,18 +337,16 @@ class ResNet {
 
   /// The weights' gradient of a convolution from `dy`, the complete gradient by its result; both are shown to `observe`.
   template <class Observer>
-  void gradient_by_weight(const ConvolutionNorm& layer, Span<const Low> x, Span<Low> dy, Accumulate accumulate,
-                          const Observer& observe) {
-    const auto range = profiled<op::conv2d, Low, Pass::by_weight>();
+  void weight_gradient(const ConvolutionNorm& layer, Span<const Low> x, Span<Low> dy, Accumulate accumulate,
+                       const Observer& observe) {
+    const auto range = profiled<op::conv2d, Low, Pass::weight_gradient>();
     mezzo::conv2d_weight_gradient<Policy>(workspace_, layer.shape, x, dy, layer.weight.gradient, accumulate);
     observe(dy), observe(layer.weight.gradient);
   }
-  void gradient_by_input(const ConvolutionNorm& layer, Span<const Low> dy, Span<Low> dx) {
-    const auto range = profiled<op::conv2d, Low, Pass::by_input>();
+  void data_gradient(const ConvolutionNorm& layer, Span<const Low> dy, Span<Low> dx) {
+    const auto range = profiled<op::conv2d, Low, Pass::data_gradient>();
     mezzo::conv2d_data_gradient<Policy>(workspace_, layer.shape, dy, layer.weight.model, dx);
   }
-  /// The whole of the buffer that a span begins.
-  Span<Low> whole(Span<Low> part) const { return {part.data(), largest_}; }
 
   // -- memory ----------------------------------------------------------------------------------------------------------
   ConvolutionNorm add_convolution(const std::string& name, std::int64_t height, std::int64_t in, std::int64_t out,
@@ -432,7 +432,6 @@ class ResNet {
   Span<Wide> loss_;
   Span<std::int32_t> correct_;
   Span<Low> logits_gradient_, pooled_gradient_, buffers_[3];
-  std::size_t largest_ = 0;
 };
 
 }  // namespace cifar10

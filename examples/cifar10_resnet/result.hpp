@@ -33,7 +33,7 @@ struct Step {
   std::uint32_t step = 0, epoch = 0;      // from 1
   float loss = 0.f;                       // mean over the step's images, unscaled
   float train_accuracy = 0.f;             // percent of the step's images
-  float learning_rate = 0.f;
+  float learning_rate = 0.f;              // of this step, were it skipped or not
   float scale = 1.f;
   std::uint64_t skipped = 0;              // steps so far
   double images_per_second = 0.;          // since the start, training alone
@@ -50,7 +50,7 @@ struct Flushed {
 struct DeviceMemory {
   std::uint64_t peak = 0;                 // of the program's allocations while it trained, the data set included
   std::uint64_t data_set = 0;
-  std::uint64_t process = 0;              // taken from the device in all: CUDA's and cuDNN's own memory too
+  std::uint64_t device_used = 0;          // not free on the device: CUDA's and cuDNN's own memory and other programs' too
 };
 
 /// One run's column of the table.
@@ -143,11 +143,13 @@ class Progress {
   Progress(std::string run, std::uint32_t epochs, std::uint32_t steps)
       : run_(std::move(run)), epochs_(epochs), steps_(steps), terminal_(::isatty(STDOUT_FILENO) == 1) {}
 
-  void show(const Step& s, double seconds) {
+  /// What is left is told from all the time since construction, tests and warm-up included.
+  void show(const Step& s) {
     if (!terminal_ && !s.test_accuracy) return;
     const auto now = Clock::now();
     if (terminal_ && !s.test_accuracy && now - shown_ < std::chrono::milliseconds(200)) return;
     shown_ = now;
+    const double seconds = std::chrono::duration<double>(now - started_).count();
     const auto left = static_cast<unsigned>(std::lround(seconds / s.step * (steps_ - s.step)));
     std::string line = format("%-9s epoch %2u/%u  step %u/%u  %6.1f images/s  loss %.3f  scale %-6g skipped %llu  left %u:%02u",
                               run_.c_str(), s.epoch, epochs_, s.step, steps_, s.images_per_second, static_cast<double>(s.loss),
@@ -162,7 +164,7 @@ class Progress {
   std::string run_;
   std::uint32_t epochs_, steps_;
   bool terminal_;
-  Clock::time_point shown_{};
+  Clock::time_point started_ = Clock::now(), shown_{};
 };
 
 }  // namespace cifar10

@@ -26,9 +26,7 @@ Result run(const Where& executor, Precision precision, bool autocast, const Opti
     });
   };
   // float16 needs its gradients scaled; float32 and bfloat16 have exponents enough.
-  const bool scaled = options.scaling == Scaling::dynamic ? precision != Precision::float16_unscaled
-                                                          : options.scaling == Scaling::automatic && precision == Precision::float16;
-  if (scaled) {
+  if (precision == Precision::float16 || options.scaling == Scaling::dynamic) {
     mezzo::DynamicLossScaler<scale_config> scaler(executor);
     return train_with(scaler);
   }

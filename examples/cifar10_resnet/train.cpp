@@ -12,41 +12,48 @@
 #include <mezzo/policy/environment.hpp>
 
 #include "command_line.hpp"
+#include "cuda/device.hpp"
 #ifdef CIFAR10_HAS_CRYPTO
 #include "digest.hpp"
 #endif
 #include "machine.hpp"
 #include "report.hpp"
 #include "run.hpp"
-#ifdef CIFAR10_HAS_CUDA
-#include "cuda/device.hpp"
-#endif
 
 namespace cifar10 {
 
-nlohmann::ordered_json to_json(const Options& options, bool autocast, const Dataset& training, const Dataset& test) {
-  const auto names = [](const Dataset& data) {
-    nlohmann::ordered_json list = nlohmann::ordered_json::array();
-    for (const MappedFile& file : data.files()) list.push_back(file.path().filename().string());
-    return list;
-  };
-  return {{"depth", options.depth},
-          {"epochs", options.epochs},
-          {"batch", options.batch},
-          {"accumulate", options.accumulate},
-          {"learning_rate", options.learning_rate},
-          {"momentum", options.momentum},
-          {"weight_decay", options.weight_decay},
-          {"clip", options.clip},
-          {"seed", options.seed},
-          {"warmup_steps", options.warmup_steps},
-          {"augment", options.augment},
-          {"autocast", autocast},
-          {"device", options.device == Device::host ? "host" : "cuda"},
-          {"training_files", names(training)},
-          {"training_images", training.size()},
-          {"test_files", names(test)},
-          {"test_images", test.size()}};
+/// Compares every file with its published SHA-1. @throws DataError; OptionError in a build that cannot
+void verify(const Dataset& data) {
+#ifdef CIFAR10_HAS_CRYPTO
+  for (const MappedFile& file : data.files()) verify_digest(file);
+#else
+  static_cast<void>(data);
+  throw OptionError("--verify: this build has no libcrypto, which computes SHA-1");
+#endif
+}
+
+/// The runs that ended or were interrupted, and what stopped the next: a full disk, say.
+struct Outcome {
+  std::vector<Result> results;
+  std::exception_ptr failure;
+};
+
+/// Trains in each precision, on `cuda` where there is one. Throws nothing: what the runs before a failure found is still told.
+Outcome train_all(CudaDevice* cuda, bool autocast, const Options& options, const Dataset& training, const Dataset& test,
+                  Output& output) {
+  Outcome outcome;
+  try {
+    for (const Precision precision : options.precisions) {
+      if (interrupted()) break;
+      if (cuda != nullptr)
+        outcome.results.push_back(cuda->run(precision, autocast, options, training, test, output));
+      else
+        outcome.results.push_back(run(mezzo::HostExecutor{}, precision, autocast, options, training, test, output));
+    }
+  } catch (...) {
+    outcome.failure = std::current_exception();
+  }
+  return outcome;
 }
 
 /// Prints which runs miss --expect-accuracy or --expect-gap; returns whether none does.
@@ -72,68 +79,36 @@ bool meets_expectations(const Options& options, const std::vector<Result>& resul
 
 /// The program after the command line is read.
 Exit compare(const Options& options) {
-#ifdef CIFAR10_HAS_CUDA
   std::unique_ptr<CudaDevice> cuda;
-  if (options.device == Device::cuda) try {
-      cuda = std::make_unique<CudaDevice>();
-    } catch (const NoDevice& error) {
-      std::fprintf(stderr, "error: --device: must be host where CUDA finds no device, got cuda (%s)\n", error.what());
-      return Exit::no_device;
-    }
-#else
+  nlohmann::ordered_json gpu;
   if (options.device == Device::cuda) {
-    std::fprintf(stderr, "error: --device: must be host in this build, which has no CUDA back end, got cuda\n");
-    return Exit::no_device;
+    cuda = std::make_unique<CudaDevice>();
+    for (const auto& [key, value] : cuda->describe()) gpu[key] = value;   // now: after a failure the device may not answer
   }
-#endif
   const bool autocast = mezzo::enabled_from_environment("MEZZO_AUTOCAST");
   const Dataset training(options.train_files), test(options.test_files);
   if (share_a_file(training, test)) throw OptionError("--test: must be other images than those of --train, got the same file");
-  if (options.verify) {
-#ifdef CIFAR10_HAS_CRYPTO
-    for (const Dataset* data : {&training, &test})
-      for (const MappedFile& file : data->files()) verify_digest(file);
-#else
-    throw OptionError("--verify: this build has no libcrypto, which computes SHA-1");
-#endif
-  }
+  if (options.verify) verify(training), verify(test);
   check_batch(options, training.size());
   std::vector<std::string> names;
   for (const Precision precision : options.precisions) names.push_back(name_of(precision));
   Output output(options.output, names);
 
-  const mezzo::HostExecutor executor;
-  nlohmann::ordered_json gpu;
-#ifdef CIFAR10_HAS_CUDA
-  if (cuda)   // now: after a failure the device may not answer
-    for (const auto& [key, value] : cuda->describe()) gpu[key] = value;
-#endif
   watch_for_interrupts();
   std::printf("ResNet-%d, %zu training and %zu test images, batch %u%s, %u epochs, seed %llu%s\n", options.depth, training.size(),
               test.size(), options.batch, options.accumulate > 1 ? format(" x %u", options.accumulate).c_str() : "", options.epochs,
               static_cast<unsigned long long>(options.seed), autocast ? "" : ", autocast off: all in float32");
-  std::vector<Result> results;
-  std::exception_ptr failure;   // a full disk, say: what the runs before it found is still told
-  for (const Precision precision : options.precisions) try {
-      if (interrupted()) break;
-#ifdef CIFAR10_HAS_CUDA
-      if (cuda) {
-        results.push_back(cuda->run(precision, autocast, options, training, test, output));
-        continue;
-      }
-#endif
-      results.push_back(run(executor, precision, autocast, options, training, test, output));
-    } catch (...) {
-      failure = std::current_exception();
-      break;
-    }
+  const auto [results, failure] = train_all(cuda.get(), autocast, options, training, test, output);
+  if (failure && results.empty()) std::rethrow_exception(failure);
 
   const std::string text = table(results);
   if (!results.empty()) std::printf("\n%s", text.c_str());
-  nlohmann::ordered_json json{{"options", to_json(options, autocast, training, test)}, {"machine", describe_machine()}};
-  if (!gpu.empty()) json["gpu"] = gpu;
+  nlohmann::ordered_json json{{"options", to_json(options)}, {"machine", describe_machine()}};
+  json["options"]["autocast"] = autocast;
+  json["options"]["training_images"] = training.size();
+  json["options"]["test_images"] = test.size();
+  if (cuda) json["gpu"] = gpu;
   for (const Result& result : results) json["runs"].push_back(to_json(result));
-  if (failure && results.empty()) std::rethrow_exception(failure);
   output.write("table.md", text);
   output.write("results.json", json.dump(2) + "\n");
   if (failure) std::rethrow_exception(failure);
@@ -157,6 +132,8 @@ Exit main(int argc, char** argv) {
     return refuse(Exit::bad_data, error);
   } catch (const OutputError& error) {
     return refuse(Exit::bad_output, error);
+  } catch (const NoDevice& error) {
+    return refuse(Exit::no_device, error);
   } catch (const mezzo::OutOfMemory& error) {
     std::fflush(stdout);
     std::fprintf(stderr, "error: --batch: %u images with --depth %d are too many for the memory there is (%s)\n", options.batch,

@@ -36,7 +36,8 @@ Result train(const Where& executor, Precision precision, mezzo::LossScalerBase& 
   Place<Where> place(executor, options);
   Storage storage(memory);
   const Architecture shape = architecture(options.depth);
-  const auto math = precision == Precision::tf32 ? mezzo::Float32Math::tf32 : mezzo::Float32Math::ieee;
+  const bool tf32 = precision == Precision::tf32 && Policy::is_enabled;   // with autocast off float32 is float32
+  const auto math = tf32 ? mezzo::Float32Math::tf32 : mezzo::Float32Math::ieee;
   ResNet<Policy, Where, Gradient> net(executor, storage, shape, options.batch, Place<Where>::image_channels, math);
   using Low = low_t<Policy>;
   using Optimizer = mezzo::MasterOptimizer<mezzo::Sgd, Low>;
@@ -57,8 +58,7 @@ Result train(const Where& executor, Precision precision, mezzo::LossScalerBase& 
   const auto steps_per_epoch = static_cast<std::uint32_t>(training.size() / step_images);   // what is left over waits for the next epoch
   std::uint32_t total_steps = steps_per_epoch * options.epochs;
   if (options.max_steps != 0) total_steps = std::min(total_steps, options.max_steps);
-  const mezzo::LearningRateSchedule schedule = mezzo::cosine_schedule(total_steps);
-  optimizer.set_schedule(schedule);
+  optimizer.set_schedule(mezzo::cosine_schedule(total_steps));   // skipped steps do not count
 
   Feed<Where, Low> feed(executor, training, test, options);
   const auto step = [&] {
@@ -104,6 +104,7 @@ Result train(const Where& executor, Precision precision, mezzo::LossScalerBase& 
       memory.copy(&numbers.loss, net.loss().data(), sizeof numbers.loss);
       memory.copy(&numbers.correct, net.correct().data(), sizeof numbers.correct);
       scaler.state_async(&numbers.scaler);
+      optimizer.state_async(&numbers.optimizer);
       memory.wait();
       if (result.steps > options.warmup_steps) {
         result.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -115,14 +116,14 @@ Result train(const Where& executor, Precision precision, mezzo::LossScalerBase& 
                .epoch = epoch + 1,
                .loss = numbers.loss,
                .train_accuracy = 100.f * static_cast<float>(numbers.correct) / static_cast<float>(step_images),
-               .learning_rate = options.learning_rate * static_cast<float>(schedule.factor(result.steps - 1 - result.skipped)),
+               .learning_rate = options.learning_rate * numbers.optimizer.schedule_factor,
                .scale = numbers.scaler.scale,
                .skipped = result.skipped,
                .images_per_second = result.images_per_second,
                .test_accuracy = {}};
       if (epoch_ends && !stopping) result.test_accuracy = row.test_accuracy = test_accuracy(net, feed, memory, test.size());
       output.add(row);
-      progress.show(row, result.seconds);
+      progress.show(row);
       start = std::chrono::steady_clock::now();
     }
   }

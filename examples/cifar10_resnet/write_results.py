@@ -58,8 +58,9 @@ one image is {100 / options['test_images']:.1f} points.
 
 {(folder / 'table.md').read_text().strip()}
 
-"Gradients lost in float16": of all gradients of weights and activations in one float32 backward pass with the run's final weights, those
-that are not zero but round to zero in float16; without the scale and with it.
+"Gradients lost in float16": one float32 backward pass with the run's final weights; of its gradients by activations and by the weights of
+convolutions and classifier (without those by bias, gamma and beta, and what a shortcut's convolution adds to the gradient by its block's
+input) those that are not zero but round to zero in float16; without the scale and with it.
 """
     if "float32" in runs and "float16" in runs:
         wide, half = runs["float32"]["bytes"]["activations"], runs["float16"]["bytes"]["activations"]

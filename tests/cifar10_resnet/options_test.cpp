@@ -34,20 +34,18 @@ std::string refusal(std::vector<const char*> words) {
 TEST_CASE("without_options_one_float16_run_on_the_embedded_images") {
   const Options options = parse({});
   CHECK(options.precisions == std::vector{Precision::float16});
-  CHECK(!options.compare);
   CHECK(options.train_files == std::vector<std::filesystem::path>{"/embedded/train_sample2000.bin"});
   CHECK(options.test_files == std::vector<std::filesystem::path>{"/embedded/test_first1000.bin"});
 }
 
 TEST_CASE("every_option_reaches_its_field") {
-  const Options o = parse({"--compare", "bfloat16,float32", "--scaling", "none", "--device", "cuda", "--depth", "20",
+  const Options o = parse({"--compare", "bfloat16,float32", "--scaling", "dynamic", "--device", "cuda", "--depth", "20",
                            "--epochs", "3", "--batch", "7", "--accumulate", "2", "--max-steps", "9", "--warmup-steps", "4", "--log-every", "6", "--no-graph", "--lr", "0.25",
                            "--momentum", "0.5", "--weight-decay", "0.125", "--clip", "2", "--seed", "18446744073709551615",
                            "--no-augment", "--train", "a", "b", "--test", "c", "--verify", "--output", "out",
                            "--expect-accuracy", "35", "--expect-gap", "4"});
   CHECK(o.precisions == std::vector{Precision::bfloat16, Precision::float32});
-  CHECK(o.compare);
-  CHECK(o.scaling == Scaling::none);
+  CHECK(o.scaling == Scaling::dynamic);
   CHECK(o.device == Device::cuda);
   CHECK(o.depth == 20);
   CHECK(o.epochs == 3);
@@ -70,7 +68,7 @@ TEST_CASE("every_option_reaches_its_field") {
   CHECK(o.expected_accuracy == 35.f);
   CHECK(o.expected_gap == 4.f);
   // A field added to Options breaks this line until it is tested above.
-  [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, p, q, r, s, t, u, v, w, x, y] = o;
+  [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, p, q, r, s, t, u, v, w, x] = o;
 }
 
 TEST_CASE("every_precision_can_be_named") {
@@ -110,13 +108,21 @@ TEST_CASE("a_wrong_name_is_refused_with_the_right_ones") {
   CHECK(refusal({"--precision", "1"}) == "--precision: must be float32, tf32, float16, bfloat16 or float16_unscaled, got 1");
   CHECK(refusal({"--compare", "float32,double"}) == "--compare: must be float32, tf32, float16, bfloat16 or float16_unscaled, got double");
   CHECK(refusal({"--device", "gpu"}) == "--device: must be host or cuda, got gpu");
-  CHECK(refusal({"--scaling", "on"}) == "--scaling: must be auto, dynamic or none, got on");
+  CHECK(refusal({"--scaling", "on"}) == "--scaling: must be auto or dynamic, got on");
   CHECK(refusal({"--depth", "9"}) == "--depth: must be 8, 18 or 20, got 9");
 }
 
 TEST_CASE("tf32_is_for_cuda") {
   CHECK(refusal({"--precision", "tf32"}) == "--precision: tf32 needs --device cuda; the host computes in float32");
   CHECK(parse({"--precision", "tf32", "--device", "cuda"}).precisions == std::vector{Precision::tf32});
+}
+
+TEST_CASE("scaling_what_must_not_be_scaled_is_refused") {
+  const char* const text = "--scaling: must be auto with float16_unscaled, which trains without loss scaling, got dynamic";
+  CHECK(refusal({"--precision", "float16_unscaled", "--scaling", "dynamic"}) == text);
+  CHECK(refusal({"--scaling", "dynamic", "--compare", "float16,float16_unscaled"}) == text);
+  CHECK(parse({"--precision", "float16_unscaled", "--scaling", "auto"}).scaling == Scaling::automatic);
+  CHECK(parse({"--compare", "float32,bfloat16", "--scaling", "dynamic"}).scaling == Scaling::dynamic);
 }
 
 TEST_CASE("a_precision_compared_with_itself_is_refused") {

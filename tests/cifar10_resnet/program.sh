@@ -49,6 +49,7 @@ gzip -k test.bin
 expect 3 "test.bin.gz: must be in CIFAR-10's binary layout, got a gzip file" --test test.bin.gz
 expect 3 "/data_batch_1.bin: cannot be opened" --data .
 expect 2 "precision: tf32 needs --device cuda" --precision tf32
+expect 2 "scaling: must be auto with float16_unscaled, .*, got dynamic" --precision float16_unscaled --scaling dynamic
 CUDA_VISIBLE_DEVICES= expect 5 "device: must be host" --device cuda
 MEZZO_AUTOCAST=perhaps expect 2 "MEZZO_AUTOCAST must be 1, true, on or yes, or 0, false, off or no, got \"perhaps\"" "${small[@]}"
 
@@ -83,6 +84,9 @@ grep -q "^| images/s " stdout && diff <(grep '^|' stdout) compared/table.md >/de
 [ "$(grep -c '"complete": true' compared/results.json)" = 4 ] || fail "four complete runs"
 column compared/float16.csv 6 | grep -qx 65536 || fail "float16 must start at the default scale"
 column compared/float16_unscaled.csv 6 | grep -qvx 1 && fail "float16_unscaled must not scale"
+
+grep -q '"precisions"' compared/results.json && grep -q '"graph": true' compared/results.json && grep -q '"autocast": true' compared/results.json &&
+  grep -q '"training_images": 40' compared/results.json || fail "results.json must have all options, autocast and the number of images"
 
 echo "== the same seed gives the same run, another seed another one"
 succeed again "${small[@]}" --precision float16 --seed 3

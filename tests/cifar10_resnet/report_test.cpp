@@ -221,12 +221,47 @@ TEST_CASE("every_field_of_a_result_stands_in_the_json") {
   [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l] = result;
 }
 
+TEST_CASE("every_option_stands_in_the_json") {
+  const Options options{.precisions = {Precision::bfloat16, Precision::tf32},
+                        .scaling = Scaling::dynamic,
+                        .device = Device::cuda,
+                        .depth = 20,
+                        .epochs = 3,
+                        .batch = 7,
+                        .accumulate = 2,
+                        .max_steps = 9,
+                        .warmup_steps = 4,
+                        .log_every = 6,
+                        .graph = false,
+                        .learning_rate = .25f,
+                        .momentum = .5f,
+                        .weight_decay = .125f,
+                        .clip = 2.f,
+                        .seed = ~std::uint64_t{0},
+                        .augment = false,
+                        .train_files = {"folder/a.bin", "b.bin"},
+                        .test_files = {"/folder/c.bin"},
+                        .verify = true,
+                        .output = "some/folder",
+                        .expected_accuracy = 35.f,
+                        .expected_gap = 4.f};
+  const auto expected = nlohmann::json::parse(R"({
+    "precisions": ["bfloat16", "tf32"], "scaling": "dynamic", "device": "cuda", "depth": 20, "epochs": 3, "batch": 7, "accumulate": 2,
+    "max_steps": 9, "warmup_steps": 4, "log_every": 6, "graph": false, "learning_rate": 0.25, "momentum": 0.5, "weight_decay": 0.125,
+    "clip": 2.0, "seed": 18446744073709551615, "augment": false, "training_files": ["a.bin", "b.bin"], "test_files": ["c.bin"],
+    "verify": true, "output": "some/folder", "expected_accuracy": 35.0, "expected_gap": 4.0})");
+  CHECK(nlohmann::json::parse(to_json(options).dump()) == expected);
+  // No value above is a default's, so that a field that to_json leaves at its default is found.
+  const nlohmann::json defaults = nlohmann::json::parse(to_json(Options{}).dump());
+  for (const auto& [key, value] : defaults.items()) CHECK_MESSAGE(value != expected[key], key);
+}
+
 TEST_CASE("memory_of_a_device_stands_in_table_and_json_of_runs_on_one") {
   Result wide = example("float32", 1000, 40.f), narrow = example("float16", 500, 39.f);
   CHECK(!contains(table({wide, narrow}), "peak bytes"));
   CHECK(!to_json(wide).contains("device_bytes"));
-  wide.device = DeviceMemory{.peak = 4'000'000, .data_set = 1'234'567, .process = 8'000'000};
-  narrow.device = DeviceMemory{.peak = 3'000'000, .data_set = 1'234'567, .process = 7'000'000};
+  wide.device = DeviceMemory{.peak = 4'000'000, .data_set = 1'234'567, .device_used = 8'000'000};
+  narrow.device = DeviceMemory{.peak = 3'000'000, .data_set = 1'234'567, .device_used = 7'000'000};
   const std::string text = table({wide, narrow});
   CHECK(contains(text, "| bytes of the data set"));
   CHECK(contains(text, " 1,234,567 |"));
@@ -235,7 +270,7 @@ TEST_CASE("memory_of_a_device_stands_in_table_and_json_of_runs_on_one") {
   const auto json = to_json(narrow)["device_bytes"];
   CHECK(json["peak_in_training"] == 3'000'000);
   CHECK(json["data_set"] == 1'234'567);
-  CHECK(json["process"] == 7'000'000);
+  CHECK(json["device_used"] == 7'000'000);
   [[maybe_unused]] const auto& [a, b, c] = *narrow.device;
 }
 

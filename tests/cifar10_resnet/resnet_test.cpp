@@ -230,7 +230,7 @@ TEST_CASE("a_16_bit_network_holds_half_the_bytes_in_weights_gradients_and_activa
   CHECK(w[Use::activations] == 4 * maps + float_activations);
 }
 
-TEST_CASE("the_observer_sees_every_gradient_of_a_weight_and_of_an_activation_once") {
+TEST_CASE("the_observer_sees_the_gradients_of_weights_and_activations_once") {
   Case<Autocast<mezzo::float16>> c(tiny, 2);
   c.net.forward(true);
   c.net.compute_loss(1.f, 0);
@@ -246,7 +246,8 @@ TEST_CASE("the_observer_sees_every_gradient_of_a_weight_and_of_an_activation_onc
       weights += parameter.model.size();
       CHECK(std::ranges::count(seen, parameter.gradient.data()) == 1);
     }
-  // By what comes out of: convolutions, both ReLUs of a block, the block's input; pool, logits.
+  // By what comes out of: convolutions, both ReLUs of a block, the block's input (past its convolutions); pool, logits. Not by
+  // bias, gamma and beta.
   const std::size_t large = 4 * 32 * 32, small = 6 * 16 * 16;
   const std::size_t stem = large, block1 = 5 * large, block2 = 5 * small + large, block3 = 5 * small;
   CHECK(elements == weights + 2 * (stem + block1 + block2 + block3 + 6 + 10));

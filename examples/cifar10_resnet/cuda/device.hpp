@@ -13,13 +13,14 @@
 
 namespace cifar10 {
 
-/// There is no CUDA device, or none that works. `what()` is CUDA's reason.
+/// There is no CUDA device, or none that works. `what()` is one line with CUDA's reason.
 class NoDevice : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit NoDevice(const std::string& reason)
+      : std::runtime_error("--device: must be host where there is no CUDA device, got cuda (" + reason + ")") {}
 };
 
-/// The current CUDA device, and the one stream on which everything runs.
+/// The current CUDA device, and the one stream on which everything runs. In a build without CUDA there is none: absent.cpp.
 class CudaDevice {
  public:
   CudaDevice();   ///< @throws NoDevice

@@ -78,11 +78,11 @@ class Place<mezzo::CudaExecutor> {
 
   /// @param data_set bytes of it
   std::optional<DeviceMemory> memory(std::uint64_t data_set) const {
-    DeviceMemory memory{.peak = 0, .data_set = data_set, .process = 0};
+    DeviceMemory memory{.peak = 0, .data_set = data_set, .device_used = 0};
     check(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemHigh, &memory.peak), "cudaMemPoolGetAttribute");
     std::size_t free = 0, total = 0;
     check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
-    memory.process = total - free;
+    memory.device_used = total - free;
     return memory;
   }
 
