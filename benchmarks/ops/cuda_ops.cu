@@ -138,8 +138,8 @@ void norm(benchmark::State& state, Norm op, std::int64_t channels, std::int64_t 
   const Data<T> x(stream, count, 1.f, 1), y(stream, count, 1.f, 2), dy(stream, count, 1.f, 3), dx(stream, count, 1.f, 4);
   const Data<float> gamma(stream, c, 1.f, 5), beta(stream, c, 1.f, 6), mean(stream, c, 1.f, 7), inverse(stream, c, 1.f, 8), dgamma(stream, c, 1.f, 9), dbeta(stream, c, 1.f, 10);
   const BatchNormWeights<float> weights{.gamma = gamma.span(), .beta = beta.span()};
-  const BatchNormSaved<float> saved{.mean = mean.span(), .inverse_deviation = inverse.span()};
-  const BatchNormSaved<const float> read{.mean = mean.span(), .inverse_deviation = inverse.span()};
+  const BatchNormSaved<float> saved{.mean = mean.span(), .inv_std = inverse.span()};
+  const BatchNormSaved<const float> read{.mean = mean.span(), .inv_std = inverse.span()};
   const BatchNormGradients<float> gradients{.gamma = dgamma.span(), .beta = dbeta.span()};
   const double time = time_of(stream, [&] {
     switch (op) {

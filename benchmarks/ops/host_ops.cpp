@@ -131,10 +131,10 @@ void register_elementwise(const std::string& type) {
   add("memcpy", 2, [](Images<T>& i) { std::memcpy(i.y.data(), i.x.data(), i.x.size() * sizeof(T)); });
   add("batch_norm", 3, [](Images<T>& i) {
     mezzo::batch_norm<Policy>(i.workspace, i.shape, i.x, {.gamma = i.gamma, .beta = i.beta}, {.mean = i.mean, .variance = i.variance},
-                              {.mean = i.saved_mean, .inverse_deviation = i.inverse}, i.y);
+                              {.mean = i.saved_mean, .inv_std = i.inverse}, i.y);
   });
   add("batch_norm_backward", 5, [](Images<T>& i) {
-    mezzo::batch_norm_backward<Policy>(i.workspace, i.shape, i.x, i.y, {.gamma = i.gamma, .beta = i.beta}, {.mean = i.mean, .inverse_deviation = i.variance}, i.z,
+    mezzo::batch_norm_backward<Policy>(i.workspace, i.shape, i.x, i.y, {.gamma = i.gamma, .beta = i.beta}, {.mean = i.mean, .inv_std = i.variance}, i.z,
                                        {.gamma = i.saved_mean, .beta = i.inverse});
   });
   add("relu", 2, [](Images<T>& i) { mezzo::relu<Policy>(i.workspace, i.x, i.y); });

@@ -1,6 +1,7 @@
 #include <mezzo/ops/accumulate.hpp>
 
 #include <cmath>
+#include <type_traits>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -11,6 +12,12 @@ namespace {
 
 using namespace mezzo::test;
 using mezzo::Accumulate;
+
+static_assert(std::is_same_v<mezzo::sum_type_t<std::vector<mezzo::float16>&>, float>);
+static_assert(std::is_same_v<mezzo::sum_type_t<const std::vector<mezzo::bfloat16>&>, float>);
+static_assert(std::is_same_v<mezzo::sum_type_t<mezzo::Span<const float>>, float>);
+static_assert(std::is_same_v<mezzo::sum_type_t<const Buffer<double>&>, double>);
+static_assert(std::is_same_v<mezzo::sum_type_t<mezzo::Span<const double>>, double>);
 
 // That a sum is right is tested with each op. Here: in every op that accumulates, `no` never reads what was there, and `yes`
 // keeps it.
@@ -49,11 +56,11 @@ TEST_CASE_TEMPLATE("overwriting_reads_nothing_and_adding_keeps_what_is_there_in_
   const Buffer<T> dx(executor, 8);
   const Buffer<Sum> other(executor, 2);
   check("batch_norm_backward, gamma", 2, Sum{}, [&](const auto& out, Accumulate how) {
-    mezzo::batch_norm_backward<P>(workspace, image, zeros, zeros, {.gamma = ones.span(), .beta = {}}, {.mean = ones.span(), .inverse_deviation = ones.span()}, dx,
+    mezzo::batch_norm_backward<P>(workspace, image, zeros, zeros, {.gamma = ones.span(), .beta = {}}, {.mean = ones.span(), .inv_std = ones.span()}, dx,
                                   {.gamma = out.span(), .beta = other.span()}, how);
   });
   check("batch_norm_backward, beta", 2, Sum{}, [&](const auto& out, Accumulate how) {
-    mezzo::batch_norm_backward<P>(workspace, image, zeros, zeros, {.gamma = ones.span(), .beta = {}}, {.mean = ones.span(), .inverse_deviation = ones.span()}, dx,
+    mezzo::batch_norm_backward<P>(workspace, image, zeros, zeros, {.gamma = ones.span(), .beta = {}}, {.mean = ones.span(), .inv_std = ones.span()}, dx,
                                   {.gamma = other.span(), .beta = out.span()}, how);
   });
   const mezzo::ClassificationShape one_class{.batch = 1, .classes = 1};  // the loss of a certain answer is 0

@@ -55,8 +55,8 @@ struct Statistics {
   explicit Statistics(const Problem<E, T>& problem)
       : mean(problem.per_channel()), inverse(problem.per_channel()), running_mean(problem.per_channel(1)), running_variance(problem.per_channel(2)) {}
   [[nodiscard]] mezzo::BatchNormRunning<Sum> running() const { return {.mean = running_mean.span(), .variance = running_variance.span()}; }
-  [[nodiscard]] mezzo::BatchNormSaved<Sum> saved() const { return {.mean = mean.span(), .inverse_deviation = inverse.span()}; }
-  [[nodiscard]] mezzo::BatchNormSaved<const Sum> read() const { return {.mean = mean.span(), .inverse_deviation = inverse.span()}; }
+  [[nodiscard]] mezzo::BatchNormSaved<Sum> saved() const { return {.mean = mean.span(), .inv_std = inverse.span()}; }
+  [[nodiscard]] mezzo::BatchNormSaved<const Sum> read() const { return {.mean = mean.span(), .inv_std = inverse.span()}; }
   Buffer<Sum> mean, inverse, running_mean, running_variance;
 };
 
@@ -199,6 +199,11 @@ TEST_CASE_TEMPLATE("gradients_may_take_the_place_of_what_they_come_from", Case, 
   mezzo::batch_norm_add_relu_backward<Policy>(problem.workspace, shape, problem.x, y, in_place, problem.more, problem.weights(), statistics.read(), other_dx, in_place, gradients, Accumulate::yes);
   CHECK(bits_of(in_place.read()) == bits_of(dshortcut.read()));
   CHECK(bits_of(other_dx.read()) == bits_of(dx.read()));
+  const Buffer<T> over_more(executor, problem.more.read()), third_dx = problem.data();
+  mezzo::batch_norm_add_relu_backward<Policy>(problem.workspace, shape, problem.x, y, problem.dy, over_more, problem.weights(), statistics.read(), third_dx, over_more,
+                                              {.gamma = problem.per_channel().span(), .beta = problem.per_channel().span()});
+  CHECK(bits_of(over_more.read()) == bits_of(dshortcut.read()));
+  CHECK(bits_of(third_dx.read()) == bits_of(dx.read()));
   for (std::size_t c = 0; c < once.size(); ++c) {  // the sum before rounding is within half an ulp of the stored one
     CHECK(std::abs(exact(dbeta.read()[c]) - 2 * exact(once[c])) <= 3 * unit_roundoff<sum_of_t<T>>() * std::abs(exact(once[c])));
   }
@@ -234,26 +239,38 @@ TEST_CASE("sizes_that_do_not_fit_and_overlap_are_refused_by_name") {
   mezzo::Workspace workspace{executor, mezzo::batch_norm_workspace_bytes<float>(executor, shape)};
   std::vector<float> x(12), y(12), other(12), dx(12), two(2, 1.f), wrong(3);
   const mezzo::BatchNormWeights<float> weights{.gamma = two, .beta = two};
-  const mezzo::BatchNormSaved<float> saved{.mean = two, .inverse_deviation = two};
+  const mezzo::BatchNormSaved<float> saved{.mean = two, .inv_std = two};
   const auto refusal = [&](auto&& call) { return message_of<InvalidArgument>(call); };
   const auto forward = [&](auto& in, auto& out) { return refusal([&] { mezzo::batch_norm_relu<Policy>(workspace, shape, in, weights, {}, saved, out); }); };
   CHECK(forward(x, y) == "");
   CHECK(forward(wrong, y).find("batch_norm_relu_test.cpp:") == 0);
   CHECK(forward(wrong, y).ends_with("batch_norm_relu: x must have 12 elements, got 3"));
+  CHECK(forward(x, wrong).ends_with("batch_norm_relu: y must have 12 elements, got 3"));
   CHECK(forward(x, x).ends_with("batch_norm_relu: y must not overlap x"));
   const auto add_forward = [&](auto& in, auto& shortcut, auto& out) {
     return refusal([&] { mezzo::batch_norm_add_relu<Policy>(workspace, shape, in, shortcut, weights, {}, saved, out); });
   };
   CHECK(add_forward(x, other, y) == "");
+  CHECK(add_forward(x, wrong, y).ends_with("batch_norm_add_relu: shortcut must have 12 elements, got 3"));
   CHECK(add_forward(x, y, y).ends_with("batch_norm_add_relu: y must not overlap shortcut"));
   CHECK(refusal([&] {
           mezzo::batch_norm_add_relu<Policy>(workspace, shape, x, other, {.gamma = wrong, .beta = two}, {}, saved, y);
         }).ends_with("batch_norm_add_relu: gamma must have 2 elements, got 3"));
-  const mezzo::BatchNormSaved<const float> read{.mean = two, .inverse_deviation = two};
+  const mezzo::BatchNormSaved<const float> read{.mean = two, .inv_std = two};
   std::vector<float> dgamma(2), dbeta(2);
   const mezzo::BatchNormGradients<float> gradients{.gamma = dgamma, .beta = dbeta};
   CHECK(refusal([&] { mezzo::batch_norm_relu_backward<Policy>(workspace, shape, x, y, other, weights, read, x, gradients); })
             .ends_with("batch_norm_relu_backward: dx must not overlap x"));
+  CHECK(refusal([&] { mezzo::batch_norm_relu_backward<Policy>(workspace, shape, x, y, wrong, weights, read, dx, gradients); })
+            .ends_with("batch_norm_relu_backward: dy must have 12 elements, got 3"));
+  CHECK(refusal([&] { mezzo::batch_norm_relu_inference<Policy>(workspace, shape, x, weights, {.mean = two, .variance = wrong}, y); })
+            .ends_with("batch_norm_relu_inference: running.variance must have 2 elements, got 3"));
+  CHECK(refusal([&] { mezzo::batch_norm_relu_inference<Policy>(workspace, shape, x, weights, {}, y); })
+            .ends_with("batch_norm_relu_inference: running.mean must have 2 elements, got 0"));
+  CHECK(refusal([&] { mezzo::batch_norm_add_relu_inference<Policy>(workspace, shape, x, y, weights, {.mean = two, .variance = two}, y); })
+            .ends_with("batch_norm_add_relu_inference: y must not overlap shortcut"));
+  CHECK(refusal([&] { mezzo::batch_norm_add_relu_backward<Policy>(workspace, shape, x, y, other, std::vector<float>{}, weights, read, dx, wrong, gradients); })
+            .ends_with("batch_norm_add_relu_backward: dshortcut must have 12 elements, got 3"));
   CHECK(refusal([&] { mezzo::batch_norm_add_relu_backward<Policy>(workspace, shape, x, y, other, wrong, weights, read, dx, other, gradients); })
             .ends_with("batch_norm_add_relu_backward: more must have 12 elements, got 3"));
   CHECK(refusal([&] { mezzo::batch_norm_add_relu_backward<Policy>(workspace, shape, x, y, other, std::vector<float>{}, weights, read, dx, dx, gradients); })

@@ -54,6 +54,7 @@ const Conv2dShape shapes[] = {
     {.batch = 1, .height = 1, .width = 2, .in_channels = 1, .out_channels = 1, .kernel = 3, .stride = 1, .padding = 1},
     {.batch = 2, .height = 6, .width = 6, .in_channels = 2, .out_channels = 3, .kernel = 5, .stride = 3, .padding = 4},
     {.batch = 2, .height = 5, .width = 5, .in_channels = 3, .out_channels = 2, .kernel = 2, .stride = 3, .padding = 0},  // stride > kernel
+    {.batch = 2, .height = 9, .width = 12, .in_channels = 3, .out_channels = 2, .kernel = 3, .stride = 5, .padding = 2},
     {.batch = 2, .height = 7, .width = 4, .in_channels = 3, .out_channels = 2, .kernel = 2, .stride = 2, .padding = 1},
     {.batch = 9, .height = 5, .width = 5, .in_channels = 4, .out_channels = 6, .kernel = 4, .stride = 1, .padding = 3},
 };
@@ -88,6 +89,50 @@ TEST_CASE_TEMPLATE("each_output_is_the_sum_of_its_products_rounded_once", Case, 
     const Buffer<sum_of_t<T>> sum(executor, w.size());
     mezzo::conv2d_weight_gradient<Policy>(workspace, shape, in, gradient, sum);
     check_sums(sum.read(), dw_exact);
+  }
+}
+
+TEST_CASE_TEMPLATE("a_stride_beyond_the_padded_image_has_one_window_however_large_it_is", Case, MEZZO_OPS_CASES) {
+  using T = typename Case::Element;
+  using Policy = policy_of<T>;
+  MEZZO_TEST_EXECUTOR(typename Case::Executor, executor);
+  for (Conv2dShape shape : {Conv2dShape{.batch = 2, .height = 5, .width = 4, .in_channels = 8, .out_channels = 16, .kernel = 3, .stride = 7, .padding = 1},
+                            Conv2dShape{.batch = 2, .height = 3, .width = 6, .in_channels = 3, .out_channels = 5, .kernel = 1, .stride = 6, .padding = 0},
+                            Conv2dShape{.batch = 1, .height = 2, .width = 2, .in_channels = 2, .out_channels = 3, .kernel = 4, .stride = 8, .padding = 3}}) {
+    CAPTURE(shape.kernel);
+    const auto x = random_values<T>(x_size(shape), 1), w = random_values<T>(w_size(shape), 2), dy = random_values<T>(y_size(shape), 3);
+    const Buffer<T> in(executor, x), weights(executor, w), gradient(executor, dy);
+    std::vector<Sums> y_exact(dy.size()), dx_exact(x.size()), dw_exact(w.size());
+    for_each_product(shape, [&](std::size_t at_x, std::size_t at_w, std::size_t at_y) {
+      y_exact[at_y].add(exact(x[at_x]) * exact(w[at_w]));
+      dx_exact[at_x].add(exact(dy[at_y]) * exact(w[at_w]));
+      dw_exact[at_w].add(exact(dy[at_y]) * exact(x[at_x]));
+    });
+    const std::size_t bytes = mezzo::conv2d_workspace_bytes<T>(executor, shape);
+    using Results = std::vector<std::vector<T>>;
+    const auto results = [&] {
+      CHECK(mezzo::conv2d_workspace_bytes<T>(executor, shape) == bytes);
+      auto workspace = poisoned_workspace(executor, bytes);
+      mezzo::conv2d_prepare<T>(workspace, shape);
+      const T nan = mezzo::element_limits<T>::quiet_nan();
+      const Buffer<T> y(executor, std::vector<T>(dy.size(), nan)), dx(executor, std::vector<T>(x.size(), nan)), dw(executor, std::vector<T>(w.size(), nan)),
+          added(executor, x);
+      mezzo::conv2d<Policy>(workspace, shape, in, weights, y);
+      mezzo::conv2d_data_gradient<Policy>(workspace, shape, gradient, weights, dx);
+      mezzo::conv2d_data_gradient<Policy>(workspace, shape, gradient, weights, added, Accumulate::yes);
+      mezzo::conv2d_weight_gradient<Policy>(workspace, shape, in, gradient, dw);
+      return Results{y.read(), dx.read(), dw.read(), added.read()};
+    };
+    const Results expected = results();
+    check_sums(expected[0], y_exact);
+    check_sums(expected[1], dx_exact);
+    check_sums(expected[2], dw_exact);
+    for (const std::int64_t stride : {std::int64_t{1} << 20, std::int64_t{1} << 31, std::int64_t{1} << 32, std::int64_t{1} << 33, std::int64_t{1} << 62,
+                                      std::numeric_limits<std::int64_t>::max()}) {
+      shape.stride = stride;
+      const Results got = results();
+      for (std::size_t i = 0; i < got.size(); ++i) CHECK(bits_of(got[i]) == bits_of(expected[i]));
+    }
   }
 }
 

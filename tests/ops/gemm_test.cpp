@@ -100,6 +100,28 @@ TEST_CASE_TEMPLATE("infinities_and_nans_reach_their_row_alone", Case, MEZZO_OPS_
   }
 }
 
+TEST_CASE("operands_of_different_types_find_the_scratch_that_the_comment_promises") {
+  using Off = mezzo::Autocast<mezzo::float16>::disabled;
+  const mezzo::HostExecutor executor;
+  for (const GemmShape& shape : {GemmShape{.m = 5, .n = 6, .k = 40}, GemmShape{.m = 300, .n = 520, .k = 3}, GemmShape{.m = 3, .n = 5, .k = 600, .transpose_b = mezzo::Transpose::yes}}) {
+    const std::size_t bytes = mezzo::matmul_workspace_bytes<mezzo::float16>(executor, shape);
+    const auto works = [&]<class A, class B>(A, B, std::size_t scratch) {
+      auto workspace = poisoned_workspace(executor, scratch);
+      const auto a = random_values<A>(static_cast<std::size_t>(shape.m * shape.k), 1);
+      const auto b = random_values<B>(static_cast<std::size_t>(shape.k * shape.n), 2);
+      std::vector<mezzo::result_type_t<Off, mezzo::op::matmul, A, B>> c(static_cast<std::size_t>(shape.m * shape.n));
+      return message_of<mezzo::Error>([&] { mezzo::matmul<Off>(workspace, shape, a, b, c); });
+    };
+    CHECK(works(mezzo::float16{}, float{}, bytes) == "");
+    CHECK(works(float{}, mezzo::float16{}, bytes) == "");
+    CHECK(works(mezzo::float16{}, mezzo::bfloat16{}, bytes) == "");
+    CHECK(works(mezzo::bfloat16{}, mezzo::float16{}, bytes) == "");
+    CHECK(works(double{}, mezzo::float16{}, 2 * bytes) == "");
+    CHECK(works(mezzo::bfloat16{}, double{}, 2 * bytes) == "");
+    CHECK(works(float{}, double{}, 2 * bytes) == "");
+  }
+}
+
 TEST_CASE("sizes_that_do_not_fit_are_refused_by_name") {
   using Policy = mezzo::Autocast<float>;
   using mezzo::InvalidArgument;

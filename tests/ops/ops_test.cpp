@@ -53,7 +53,7 @@ struct Block {
     const auto norm = [&](const mezzo::ImageShape& shape, const Values& in, std::size_t gamma, std::size_t beta, std::size_t saved, const Values& out) {
       const auto channels = static_cast<std::size_t>(shape.channels);
       mezzo::batch_norm<P>(workspace, shape, in, {.gamma = part(p, gamma, channels), .beta = part(p, beta, channels)}, {},
-                           {.mean = part(statistics, saved, channels), .inverse_deviation = part(statistics, saved + channels, channels)}, out, {.epsilon = .1});
+                           {.mean = part(statistics, saved, channels), .inv_std = part(statistics, saved + channels, channels)}, out, {.epsilon = .1});
     };
     mezzo::conv2d<P>(workspace, first, x, part(p, w1, 54), c1);
     norm(wide, c1, gamma1, beta1, 0, n1);
@@ -74,7 +74,7 @@ struct Block {
     const auto back = [&](const mezzo::ImageShape& shape, const Values& in, const Values& dy, std::size_t gamma, std::size_t beta, std::size_t saved, const Values& out) {
       const auto channels = static_cast<std::size_t>(shape.channels);
       mezzo::batch_norm_backward<P>(workspace, shape, in, dy, {.gamma = part(p, gamma, channels), .beta = {}},
-                                    {.mean = part(statistics, saved, channels), .inverse_deviation = part(statistics, saved + channels, channels)}, out,
+                                    {.mean = part(statistics, saved, channels), .inv_std = part(statistics, saved + channels, channels)}, out,
                                     {.gamma = part(g, gamma, channels), .beta = part(g, beta, channels)});
     };
     mezzo::linear_data_gradient<P>(workspace, classifier, dlogits, part(p, wl, 12), dpooled);

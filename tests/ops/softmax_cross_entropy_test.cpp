@@ -199,6 +199,112 @@ TEST_CASE_TEMPLATE("large_logits_do_not_overflow_and_a_nan_shows_in_its_row", Ca
   CHECK(mezzo::is_nan(loss.read()[0]));
 }
 
+template <class T>
+T minus_infinity() {
+  return convert<T>(-std::numeric_limits<float>::infinity());
+}
+
+/// Loss and gradient of one row, with 4 as the scale.
+template <class Where, class T>
+struct OneRow {
+  using Sum = sum_of_t<T>;
+  Sum loss{};
+  std::vector<T> gradient;
+
+  OneRow(const Where& executor, const std::vector<T>& logits, std::int64_t label) {
+    mezzo::Workspace workspace{executor, 0};
+    const Buffer<T> in(executor, logits), dlogits(executor, logits.size());
+    const Buffer<std::int64_t> labels(executor, std::vector<std::int64_t>{label});
+    const Buffer<Sum> result(executor, 1);
+    mezzo::softmax_cross_entropy<policy_of<T>>(workspace, {.batch = 1, .classes = static_cast<std::int64_t>(logits.size())}, in, labels, 4.f,
+                                               {.loss = result.span()}, dlogits);
+    loss = result.read()[0];
+    gradient = dlogits.read();
+  }
+
+  [[nodiscard]] bool all_nan() const {
+    return mezzo::is_nan(loss) && std::all_of(gradient.begin(), gradient.end(), [](T value) { return mezzo::is_nan(value); });
+  }
+};
+
+TEST_CASE_TEMPLATE("a_masked_class_has_probability_zero_and_the_others_are_those_of_the_row_without_it", Case, MEZZO_OPS_CASES) {
+  using T = typename Case::Element;
+  using Sum = sum_of_t<T>;
+  using Row1 = OneRow<typename Case::Executor, T>;
+  MEZZO_TEST_EXECUTOR(typename Case::Executor, executor);
+  const auto t = [](float value) { return convert<T>(value); };
+  const T masked = minus_infinity<T>();
+  const Row1 plain(executor, {t(1), t(2)}, 0), last(executor, {t(1), t(2), masked}, 0), middle(executor, {t(1), masked, t(2)}, 0), first(executor, {masked, t(1), t(2)}, 1);
+  CHECK(mezzo::to_bits(last.loss) == mezzo::to_bits(plain.loss));
+  CHECK(mezzo::to_bits(last.gradient[0]) == mezzo::to_bits(plain.gradient[0]));
+  CHECK(mezzo::to_bits(last.gradient[1]) == mezzo::to_bits(plain.gradient[1]));
+  CHECK(exact(last.gradient[2]) == 0);
+  CHECK(exact(middle.gradient[1]) == 0);
+  CHECK(exact(first.gradient[0]) == 0);
+  const T two[] = {t(1), t(2)};
+  const Row<Sum> row(two, 2, 0);  // a sum of three terms, one of them an exact zero
+  const auto close = [&](T got, std::size_t i) {
+    const long double difference = row.probabilities[i] - (i == 0 ? 1 : 0);
+    const long double error = 4 * (row.errors[i] + 3 * unit_roundoff<Sum>() * (std::abs(difference) + row.errors[i]));
+    return std::abs(exact(got) - 4 * difference) <= rounded_bound<T, Sum>(error, 4 * difference);
+  };
+  for (const Row1* const got : {&plain, &middle, &first}) CHECK(std::abs(exact(got->loss) - row.loss) <= row.loss_error + unit_roundoff<Sum>() * row.loss);
+  CHECK(close(middle.gradient[0], 0));
+  CHECK(close(middle.gradient[2], 1));
+  CHECK(close(first.gradient[1], 0));
+  CHECK(close(first.gradient[2], 1));
+}
+
+TEST_CASE_TEMPLATE("a_masked_label_makes_the_loss_infinite_and_leaves_the_gradient_finite", Case, MEZZO_OPS_CASES) {
+  using T = typename Case::Element;
+  MEZZO_TEST_EXECUTOR(typename Case::Executor, executor);
+  const auto t = [](float value) { return convert<T>(value); };
+  const T masked = minus_infinity<T>();
+  const OneRow<typename Case::Executor, T> got(executor, {t(1), masked, t(2)}, 1), other(executor, {t(1), masked, t(2)}, 0);
+  CHECK(exact(got.loss) == std::numeric_limits<long double>::infinity());
+  CHECK(exact(got.gradient[1]) == -4);
+  CHECK(exact(got.gradient[0]) == doctest::Approx(4 * .26894142).epsilon(.01));
+  CHECK(mezzo::to_bits(got.gradient[2]) == mezzo::to_bits(other.gradient[2]));
+}
+
+TEST_CASE_TEMPLATE("a_nan_an_infinity_and_a_row_of_nothing_but_masks_make_loss_and_row_nan", Case, MEZZO_OPS_CASES) {
+  using T = typename Case::Element;
+  using Row1 = OneRow<typename Case::Executor, T>;
+  using Limits = mezzo::element_limits<T>;
+  MEZZO_TEST_EXECUTOR(typename Case::Executor, executor);
+  const auto t = [](float value) { return convert<T>(value); };
+  for (const T planted : {Limits::quiet_nan(), Limits::infinity()}) {
+    for (const std::int64_t label : {0, 1, 2}) {
+      CHECK(Row1(executor, {planted, t(1), t(2)}, label).all_nan());
+      CHECK(Row1(executor, {t(1), planted, minus_infinity<T>()}, label).all_nan());
+      CHECK(Row1(executor, {t(1), t(2), planted}, label).all_nan());
+    }
+  }
+  CHECK(Row1(executor, std::vector<T>(3, minus_infinity<T>()), 1).all_nan());
+  std::vector<T> wide(70, t(1));  // more classes than a warp has lanes
+  wide[40] = Limits::infinity();
+  CHECK(Row1(executor, wide, 40).all_nan());
+  CHECK(Row1(executor, std::vector<T>(70, minus_infinity<T>()), 69).all_nan());
+}
+
+TEST_CASE_TEMPLATE("preparing_changes_no_result_and_checks_the_shape", Where, MEZZO_OPS_EXECUTORS) {
+  using Policy = mezzo::Autocast<float>;
+  MEZZO_TEST_EXECUTOR(Where, executor);
+  const ClassificationShape shape{.batch = 3, .classes = 4};
+  mezzo::Workspace prepared{executor, 0}, plain{executor, 0};
+  mezzo::softmax_cross_entropy_prepare<float>(prepared, shape);
+  mezzo::softmax_cross_entropy_prepare<float>(prepared, shape);
+  const Buffer<float> logits(executor, random_values<float>(12, 1)), one(executor, 12), other(executor, 12), loss(executor, 1), again(executor, 1);
+  const Buffer<std::int64_t> labels(executor, {0, 3, 1});
+  mezzo::softmax_cross_entropy<Policy>(prepared, shape, logits, labels, 1.f, {.loss = loss.span()}, one);
+  mezzo::softmax_cross_entropy<Policy>(plain, shape, logits, labels, 1.f, {.loss = again.span()}, other);
+  CHECK(bits_of(one.read()) == bits_of(other.read()));
+  CHECK(bits_of(loss.read()) == bits_of(again.read()));
+  const auto text = message_of<mezzo::InvalidArgument>([&] { mezzo::softmax_cross_entropy_prepare<float>(prepared, {.batch = 3, .classes = 0}); });
+  CHECK(text.find("softmax_cross_entropy_test.cpp:") == 0);
+  CHECK(text.ends_with("softmax_cross_entropy_prepare: shape.classes must be at least 1, got 0"));
+}
+
 TEST_CASE_TEMPLATE("a_gradient_may_replace_its_logits_and_an_empty_batch_has_no_loss", Case, MEZZO_OPS_CASES) {
   using T = typename Case::Element;
   using Sum = sum_of_t<T>;

@@ -32,8 +32,8 @@ std::vector<typename mezzo::element_traits<T>::bits_type> results(int threads, i
   mezzo::conv2d<P>(workspace, shape, x, w, y);
   mezzo::conv2d_data_gradient<P>(workspace, shape, dy, w, dx);
   mezzo::conv2d_weight_gradient<P>(workspace, shape, x, dy, dw);
-  mezzo::batch_norm<P>(workspace, image, x, {.gamma = one, .beta = one}, {}, {.mean = mean, .inverse_deviation = inverse}, normalised);
-  mezzo::batch_norm_backward<P>(workspace, image, x, dx, {.gamma = one, .beta = {}}, {.mean = mean, .inverse_deviation = inverse}, dnormalised,
+  mezzo::batch_norm<P>(workspace, image, x, {.gamma = one, .beta = one}, {}, {.mean = mean, .inv_std = inverse}, normalised);
+  mezzo::batch_norm_backward<P>(workspace, image, x, dx, {.gamma = one, .beta = {}}, {.mean = mean, .inv_std = inverse}, dnormalised,
                                 {.gamma = dgamma, .beta = dbeta});
   mezzo::global_avg_pool2d<P>(workspace, image, normalised, pooled);
   std::vector<T> all;

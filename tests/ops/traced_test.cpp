@@ -55,7 +55,7 @@ template <class Policy, class E, class Low>
 void train_step(Net<E, Low>& n) {
   const mezzo::BatchNormWeights<float> weights{.gamma = n.gamma.span(), .beta = n.beta.span()};
   mezzo::conv2d<Policy>(n.workspace, n.conv, n.x, n.w, n.y);
-  mezzo::batch_norm_relu<Policy>(n.workspace, n.image, n.y, weights, {}, {.mean = n.mean.span(), .inverse_deviation = n.inverse.span()}, n.h);
+  mezzo::batch_norm_relu<Policy>(n.workspace, n.image, n.y, weights, {}, {.mean = n.mean.span(), .inv_std = n.inverse.span()}, n.h);
   mezzo::global_avg_pool2d<Policy>(n.workspace, n.image, n.h, n.pooled);
   mezzo::linear<Policy>(n.workspace, n.head, n.pooled, n.v, n.bias, n.logits);
   mezzo::softmax_cross_entropy<Policy>(n.workspace, n.classes, n.logits, n.labels, 1024.f, {.loss = n.loss.span(), .correct = {}}, n.dlogits);
@@ -63,7 +63,7 @@ void train_step(Net<E, Low>& n) {
   mezzo::linear_bias_gradient<Policy>(n.workspace, n.head, n.dlogits, n.dbias);
   mezzo::linear_data_gradient<Policy>(n.workspace, n.head, n.dlogits, n.v, n.dpooled);
   mezzo::global_avg_pool2d_backward<Policy>(n.workspace, n.image, n.dpooled, n.dh);
-  mezzo::batch_norm_relu_backward<Policy>(n.workspace, n.image, n.y, n.h, n.dh, weights, {.mean = n.mean.span(), .inverse_deviation = n.inverse.span()},
+  mezzo::batch_norm_relu_backward<Policy>(n.workspace, n.image, n.y, n.h, n.dh, weights, {.mean = n.mean.span(), .inv_std = n.inverse.span()},
                                           n.dy, {.gamma = n.dgamma.span(), .beta = n.dbeta.span()});
   mezzo::conv2d_weight_gradient<Policy>(n.workspace, n.conv, n.x, n.dy, n.dw);
   n.executor.wait();
@@ -126,8 +126,8 @@ TEST_CASE_TEMPLATE("every_other_op_is_counted_too", E, MEZZO_OPS_EXECUTORS) {
   const mezzo::Pool2dShape pool{.batch = 2, .height = 4, .width = 4, .channels = 8};
   const mezzo::BatchNormWeights<float> weights{.gamma = n.gamma.span(), .beta = n.beta.span()};
   const mezzo::BatchNormRunning<const float> running{.mean = n.mean.span(), .variance = n.gamma.span()};
-  const mezzo::BatchNormSaved<float> saved{.mean = n.mean.span(), .inverse_deviation = n.inverse.span()};
-  const mezzo::BatchNormSaved<const float> read{.mean = n.mean.span(), .inverse_deviation = n.inverse.span()};
+  const mezzo::BatchNormSaved<float> saved{.mean = n.mean.span(), .inv_std = n.inverse.span()};
+  const mezzo::BatchNormSaved<const float> read{.mean = n.mean.span(), .inv_std = n.inverse.span()};
   const mezzo::BatchNormGradients<float> gradients{.gamma = n.dgamma.span(), .beta = n.dbeta.span()};
   const Buffer<float16> small = n.template values<float16>(2 * 2 * 2 * 8), wide = n.template values<float16>(2 * 4 * 4 * 8);
   Buffer<float> sum(executor, 2 * 5);

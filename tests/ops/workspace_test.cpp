@@ -1,6 +1,7 @@
 #include <mezzo/ops/workspace.hpp>
 
 #include <array>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -60,6 +61,26 @@ TEST_CASE("uses_lent_memory_and_allocates_none") {
     CHECK(workspace.scratch(128, "op", std::source_location::current()) == memory.data());
   }
   CHECK(ledger.calls == 0);
+}
+
+TEST_CASE("refuses_lent_memory_that_is_not_aligned_at_the_users_line") {
+  alignas(64) std::array<std::byte, 192> memory{};
+  const auto refusal = [&](std::size_t offset, std::size_t bytes) -> std::string {
+    try {
+      const mezzo::Workspace workspace{mezzo::HostExecutor{}, mezzo::Span<std::byte>(memory.data() + offset, bytes)};
+    } catch (const mezzo::InvalidArgument& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(refusal(0, 128) == "");
+  CHECK(refusal(64, 128) == "");
+  CHECK(refusal(8, 128).find("workspace_test.cpp:") == 0);
+  CHECK(refusal(8, 128).ends_with("Workspace: lent memory must be aligned to 64 bytes, got 8"));
+  CHECK(refusal(96, 1).ends_with("Workspace: lent memory must be aligned to 64 bytes, got 32"));
+  CHECK(refusal(8, 0) == "");  // none is lent
+  const mezzo::Workspace empty{mezzo::HostExecutor{}, mezzo::Span<std::byte>{}};
+  CHECK(empty.bytes() == 0);
 }
 
 TEST_CASE("names_the_op_and_both_sizes_when_it_is_too_small") {

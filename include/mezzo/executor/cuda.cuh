@@ -43,6 +43,17 @@ __global__ void __launch_bounds__(256) for_each_index_kernel(const __grid_consta
   for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += stride) functor(i);
 }
 
+/// As for_each_index; an error names `name`.
+template <class Functor>
+void launch_for_each_index(const CudaExecutor& executor, const char* name, std::uint64_t count, const Functor& functor,
+                           std::source_location where) {
+  if (count == 0) return;
+  constexpr std::uint32_t threads = 256;
+  const std::uint64_t wanted = (count + threads - 1) / threads;
+  const std::uint64_t most = std::uint64_t{multiprocessors(executor, where)} * 32;
+  launch(executor, name, &for_each_index_kernel<Functor>, static_cast<std::uint32_t>((std::min)(wanted, most)), threads, where, functor, count);
+}
+
 }  // namespace detail
 
 /// Queues one call of `functor()` on one thread of the device. Does not wait; may be captured.
@@ -57,12 +68,7 @@ template <class Functor>
 void for_each_index(const CudaExecutor& executor, std::uint64_t count, const Functor& functor,
                     std::source_location where = std::source_location::current()) {
   static_assert(std::is_trivially_copyable_v<Functor>, "for_each_index: the functor is copied to the device byte by byte and must be trivially copyable (executor/cuda.cuh).");
-  if (count == 0) return;
-  constexpr std::uint32_t threads = 256;
-  const std::uint64_t wanted = (count + threads - 1) / threads;
-  const std::uint64_t most = std::uint64_t{detail::multiprocessors(executor, where)} * 32;
-  detail::launch(executor, "for_each_index", &detail::for_each_index_kernel<Functor>, static_cast<std::uint32_t>((std::min)(wanted, most)),
-                 threads, where, functor, count);
+  detail::launch_for_each_index(executor, "for_each_index", count, functor, where);
 }
 
 }  // namespace mezzo

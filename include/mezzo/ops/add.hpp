@@ -18,8 +18,9 @@ namespace mezzo {
 /// @param a, b [n] any element types; read as they are: widening them is exact, so the promote rule needs no copy.
 /// @param y    [n] the type that the policy returns: the wider of the two, at least the low type. May be a or b itself
 ///             (gradient accumulation), must not overlap them otherwise.
-/// Queued on the workspace's executor; does not wait; needs no scratch.
-/// @throws InvalidArgument when the sizes differ or the spans overlap.
+/// Queued on the workspace's executor; does not wait; needs no scratch and no plan; may be captured in a graph.
+/// @throws InvalidArgument when the sizes differ or the spans overlap; CudaError when a launch fails.
+/// Source: torch.add.
 template <class Policy, Executor Where, ContiguousRange A, ContiguousRange B, ContiguousRange Y>
 void add(Workspace<Where>& workspace, A&& a, B&& b, Y&& y, std::source_location where = std::source_location::current()) {
   using TA = detail::element_of_t<A>;
@@ -38,8 +39,8 @@ void add(Workspace<Where>& workspace, A&& a, B&& b, Y&& y, std::source_location 
   detail::check_apart_or_same(site, "y", out, "a", left);
   detail::check_apart_or_same(site, "y", out, "b", right);
   if (left.size() == 0) return;
-  detail::Backend<Where, op::add>::run(workspace, static_cast<std::int64_t>(left.size()), static_cast<const TA*>(left.data()),
-                                       static_cast<const TB*>(right.data()), out.data());
+  detail::Backend<Where, op::add>::run(workspace, site, static_cast<std::int64_t>(left.size()),
+                                       static_cast<const TA*>(left.data()), static_cast<const TB*>(right.data()), out.data());
   trace_call<Policy, op::add, TracedPass::forward, detail::element_of_t<Y>(TA, TB)>();
 }
 

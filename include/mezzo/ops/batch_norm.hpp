@@ -5,42 +5,22 @@
 //   all per-channel spans                             float (double for double data): statistics, gamma, beta, gradients
 //
 // Statistics are taken about the mean, never as a difference of squares, so that a large mean costs no digits. Queued on
-// the workspace's executor; nothing here waits or allocates.
+// the workspace's executor. After batch_norm_prepare no call waits or allocates; without it the first one on CUDA allocates.
 
 #include <source_location>
 
 #include <mezzo/ops/accumulate.hpp>
-#include <mezzo/ops/detail/batch_norm_spans.hpp>
+#include <mezzo/ops/detail/batch_norm_checks.hpp>
 #include <mezzo/ops/detail/checks.hpp>
 #include <mezzo/ops/detail/operands.hpp>
 #include <mezzo/ops/host/batch_norm.hpp>
+#include <mezzo/ops/named_spans.hpp>
 #include <mezzo/ops/shapes.hpp>
 #include <mezzo/ops/workspace.hpp>
 #include <mezzo/policy/call.hpp>
 #include <mezzo/policy/op/pass_through.hpp>
 
 namespace mezzo {
-
-namespace detail {
-
-inline std::size_t check_shape(const OpSite& site, const ImageShape& shape) {
-  check_at_least(site, "batch", shape.batch, 0);
-  check_at_least(site, "height", shape.height, 1);
-  check_at_least(site, "width", shape.width, 1);
-  check_at_least(site, "channels", shape.channels, 1);
-  return element_count(site, "x", {shape.batch, shape.height, shape.width, shape.channels});
-}
-
-inline void check_options(const OpSite& site, const BatchNormOptions& options) {
-  require(options.epsilon > 0, site.where, site.op, "epsilon must be positive", options.epsilon);
-  require(options.momentum >= 0 && options.momentum <= 1, site.where, site.op, "momentum must be in [0, 1]", options.momentum);
-}
-
-/// Type of the per-channel spans that go with data of this type.
-template <class T>
-using statistics_t = accumulation_t<T>;
-
-}  // namespace detail
 
 /// Bytes of scratch that a batch norm of this shape needs, forward or backward, on data of type T.
 template <Element T, Executor Where>
@@ -50,7 +30,9 @@ template <Element T, Executor Where>
   return detail::Backend<Where, op::batch_norm>::template workspace_bytes<T>(executor, shape);
 }
 
-/// Plans a batch norm of this shape, where the executor's library plans at all. May allocate and wait.
+/// Makes what a batch norm of this shape keeps in the workspace: on CUDA some counters, on the host nothing. May allocate and
+/// wait; call it before a capture.
+/// @throws StateError while the stream is being captured; OutOfMemory; CudaError.
 template <Element T, Executor Where>
 void batch_norm_prepare(Workspace<Where>& workspace, const ImageShape& shape,
                         std::source_location where = std::source_location::current()) {
@@ -59,21 +41,24 @@ void batch_norm_prepare(Workspace<Where>& workspace, const ImageShape& shape,
 }
 
 /// y = (x - mean) / sqrt(variance + epsilon) * gamma + beta with the batch's own mean and (biased) variance; in float,
-/// rounded once. Updates the running statistics: `running += momentum * (batch - running)`, the variance unbiased.
+/// rounded once. Updates the running statistics: `running += momentum * (batch - running)`, the variance unbiased; with a
+/// single row (batch * height * width = 1), where torch raises, the biased one, which is 0.
 ///
 /// @param running may have empty spans: no statistics are kept.
 /// @param saved   written: what batch_norm_backward reads.
 /// @param y       may be x itself; but the backward pass needs x.
-/// Batch 0: nothing is done. @throws InvalidArgument for a shape or option out of range, a size that does not match,
-/// overlap, or too small a workspace.
+/// Batch 0: nothing is done.
+/// @throws InvalidArgument for a shape or option out of range, a size that does not match, overlap, or too small a workspace.
+/// @throws StateError when the stream is being captured and nothing was prepared; CudaError when a launch fails.
+/// Source: Ioffe and Szegedy 2015, arXiv:1502.03167; torch.nn.functional.batch_norm(training=True).
 template <class Policy, Executor Where, ContiguousRange X, ContiguousRange Y>
 void batch_norm(Workspace<Where>& workspace, const ImageShape& shape, X&& x,
-                const BatchNormWeights<detail::statistics_t<detail::element_of_t<X>>>& weights,
-                const BatchNormRunning<detail::statistics_t<detail::element_of_t<X>>>& running,
-                const BatchNormSaved<detail::statistics_t<detail::element_of_t<X>>>& saved, Y&& y,
+                const BatchNormWeights<sum_type_t<X>>& weights,
+                const BatchNormRunning<sum_type_t<X>>& running,
+                const BatchNormSaved<sum_type_t<X>>& saved, Y&& y,
                 const BatchNormOptions& options = {}, std::source_location where = std::source_location::current()) {
   using TX = detail::element_of_t<X>;
-  using Sum = detail::statistics_t<TX>;
+  using Sum = sum_type_t<X>;
   static_assert(detail::hold_elements<X, Y>,
     "batch_norm: operands must hold element types (float16, bfloat16, float, double). Convert integers and 8-bit data first.");
   static_assert(detail::writable<Y>, "batch_norm: y is written, so its elements must not be const.");
@@ -84,36 +69,32 @@ void batch_norm(Workspace<Where>& workspace, const ImageShape& shape, X&& x,
   const detail::OpSite site{"batch_norm", where};
   const std::size_t count = detail::check_shape(site, shape);
   detail::check_options(site, options);
-  const auto channels = static_cast<std::size_t>(shape.channels);
   const auto in = as_span(x);
   const auto out = as_span(y);
   detail::check_size(site, "x", in, count);
   detail::check_size(site, "y", out, count);
-  detail::check_size(site, "gamma", weights.gamma, channels);
-  detail::check_size(site, "beta", weights.beta, channels);
-  if (running.mean.size() != 0 || running.variance.size() != 0) {
-    detail::check_size(site, "running.mean", running.mean, channels);
-    detail::check_size(site, "running.variance", running.variance, channels);
-  }
-  detail::check_size(site, "saved.mean", saved.mean, channels);
-  detail::check_size(site, "saved.inverse_deviation", saved.inverse_deviation, channels);
+  detail::check_channels(site, shape, weights);
+  if (detail::is_kept(running)) detail::check_channels(site, shape, running);
+  detail::check_channels(site, shape, saved);
   detail::check_apart_or_same(site, "y", out, "x", in);
   if (count == 0) return;
-  detail::Backend<Where, op::batch_norm>::forward(workspace, shape, static_cast<const TX*>(in.data()), weights, running, saved,
-                                                  out.data(), options, where);
+  detail::Backend<Where, op::batch_norm>::forward(workspace, site, shape, static_cast<const TX*>(in.data()), weights, running,
+                                                  saved, out.data(), options);
   trace_call<Policy, op::batch_norm, TracedPass::forward, TX(TX, Sum)>();
 }
 
 /// y = (x - running.mean) / sqrt(running.variance + epsilon) * gamma + beta; in float, rounded once.
 ///
-/// @param y may be x itself. Batch 0: nothing is done. @throws InvalidArgument as batch_norm.
+/// @param y may be x itself. Batch 0: nothing is done.
+/// @throws InvalidArgument as batch_norm; CudaError when a launch fails.
+/// Source: torch.nn.functional.batch_norm(training=False).
 template <class Policy, Executor Where, ContiguousRange X, ContiguousRange Y>
 void batch_norm_inference(Workspace<Where>& workspace, const ImageShape& shape, X&& x,
-                          const BatchNormWeights<detail::statistics_t<detail::element_of_t<X>>>& weights,
-                          const BatchNormRunning<const detail::statistics_t<detail::element_of_t<X>>>& running, Y&& y,
+                          const BatchNormWeights<sum_type_t<X>>& weights,
+                          const BatchNormRunning<const sum_type_t<X>>& running, Y&& y,
                           const BatchNormOptions& options = {}, std::source_location where = std::source_location::current()) {
   using TX = detail::element_of_t<X>;
-  using Sum = detail::statistics_t<TX>;
+  using Sum = sum_type_t<X>;
   static_assert(detail::hold_elements<X, Y>,
     "batch_norm_inference: operands must hold element types (float16, bfloat16, float, double). Convert integers and 8-bit data first.");
   static_assert(detail::writable<Y>, "batch_norm_inference: y is written, so its elements must not be const.");
@@ -124,19 +105,16 @@ void batch_norm_inference(Workspace<Where>& workspace, const ImageShape& shape, 
   const detail::OpSite site{"batch_norm_inference", where};
   const std::size_t count = detail::check_shape(site, shape);
   detail::check_options(site, options);
-  const auto channels = static_cast<std::size_t>(shape.channels);
   const auto in = as_span(x);
   const auto out = as_span(y);
   detail::check_size(site, "x", in, count);
   detail::check_size(site, "y", out, count);
-  detail::check_size(site, "gamma", weights.gamma, channels);
-  detail::check_size(site, "beta", weights.beta, channels);
-  detail::check_size(site, "running.mean", running.mean, channels);
-  detail::check_size(site, "running.variance", running.variance, channels);
+  detail::check_channels(site, shape, weights);
+  detail::check_channels(site, shape, running);
   detail::check_apart_or_same(site, "y", out, "x", in);
   if (count == 0) return;
-  detail::Backend<Where, op::batch_norm>::inference(workspace, shape, static_cast<const TX*>(in.data()), weights, running,
-                                                    out.data(), options, where);
+  detail::Backend<Where, op::batch_norm>::inference(workspace, site, shape, static_cast<const TX*>(in.data()), weights,
+                                                    running, out.data(), options);
   trace_call<Policy, op::batch_norm, TracedPass::forward, TX(TX, Sum)>();
 }
 
@@ -148,15 +126,16 @@ void batch_norm_inference(Workspace<Where>& workspace, const ImageShape& shape, 
 /// @param dx        gradient by x; may be dy or x itself.
 /// @param gradients written: by gamma and beta, summed over the batch. Batch 0: zeros.
 /// @param accumulate yes: gradients are added to what their spans hold. dx is always overwritten.
-/// @throws InvalidArgument as batch_norm.
+/// @throws as batch_norm.
+/// Source: Ioffe and Szegedy 2015, section 3; torch.native_batch_norm_backward(train=True).
 template <class Policy, Executor Where, ContiguousRange X, ContiguousRange DY, ContiguousRange DX>
 void batch_norm_backward(Workspace<Where>& workspace, const ImageShape& shape, X&& x, DY&& dy,
-                         const BatchNormWeights<detail::statistics_t<detail::element_of_t<X>>>& weights,
-                         const BatchNormSaved<const detail::statistics_t<detail::element_of_t<X>>>& saved, DX&& dx,
-                         const BatchNormGradients<detail::statistics_t<detail::element_of_t<X>>>& gradients,
+                         const BatchNormWeights<sum_type_t<X>>& weights,
+                         const BatchNormSaved<const sum_type_t<X>>& saved, DX&& dx,
+                         const BatchNormGradients<sum_type_t<X>>& gradients,
                          Accumulate accumulate = Accumulate::no, std::source_location where = std::source_location::current()) {
   using TX = detail::element_of_t<X>;
-  using Sum = detail::statistics_t<TX>;
+  using Sum = sum_type_t<X>;
   static_assert(detail::hold_elements<X, DY, DX>,
     "batch_norm_backward: operands must hold element types (float16, bfloat16, float, double). Convert integers and 8-bit data first.");
   static_assert(detail::writable<DX>, "batch_norm_backward: dx is written, so its elements must not be const.");
@@ -166,23 +145,20 @@ void batch_norm_backward(Workspace<Where>& workspace, const ImageShape& shape, X
     "(argument_type_t<Policy, op::batch_norm, X, float>).");
   const detail::OpSite site{"batch_norm_backward", where};
   const std::size_t count = detail::check_shape(site, shape);
-  const auto channels = static_cast<std::size_t>(shape.channels);
   const auto in = as_span(x);
   const auto gradient = as_span(dy);
   const auto out = as_span(dx);
   detail::check_size(site, "x", in, count);
   detail::check_size(site, "dy", gradient, count);
   detail::check_size(site, "dx", out, count);
-  detail::check_size(site, "gamma", weights.gamma, channels);
-  detail::check_size(site, "saved.mean", saved.mean, channels);
-  detail::check_size(site, "saved.inverse_deviation", saved.inverse_deviation, channels);
-  detail::check_size(site, "gradients.gamma", gradients.gamma, channels);
-  detail::check_size(site, "gradients.beta", gradients.beta, channels);
+  detail::check_size(site, "gamma", weights.gamma, detail::channels_of(shape));
+  detail::check_channels(site, shape, saved);
+  detail::check_channels(site, shape, gradients);
   detail::check_apart_or_same(site, "dx", out, "dy", gradient);
   detail::check_apart_or_same(site, "dx", out, "x", in);
-  detail::Backend<Where, op::batch_norm>::backward(workspace, shape, static_cast<const TX*>(in.data()),
+  detail::Backend<Where, op::batch_norm>::backward(workspace, site, shape, static_cast<const TX*>(in.data()),
                                                    static_cast<const TX*>(gradient.data()), weights, saved, out.data(), gradients,
-                                                   accumulate, where);
+                                                   accumulate);
   trace_call<Policy, op::batch_norm, TracedPass::backward, TX(TX, TX, Sum)>();
 }
 

@@ -31,7 +31,13 @@ inline GemmCounts check_shape(const OpSite& site, const GemmShape& shape) {
 
 }  // namespace detail
 
-/// Bytes of scratch that a product of this shape needs with operands of type T.
+/// Bytes of scratch for a product of this shape with operands of type T.
+///
+/// Host: what it needs; with less a call throws. Where the operands differ in type (a policy that lets them pass) give
+/// T = float16, and twice the bytes if one of them is double: room for blocks of all three in the type of the sum.
+/// CUDA: what cuBLAS recommends, for any T. With less, also with none, a call does not throw, but fewer kernels are there to
+/// choose from; and a 16-bit c that a bias or its old value joins needs room for the sums of a row, 8 n bytes and 512 for
+/// alignment, without which it runs on a plain kernel, many times slower.
 template <Element T, Executor Where>
 [[nodiscard]] std::size_t matmul_workspace_bytes(const Where& executor, const GemmShape& shape,
                                                  std::source_location where = std::source_location::current()) {
@@ -39,8 +45,12 @@ template <Element T, Executor Where>
   return detail::Backend<Where, op::matmul>::template workspace_bytes<T>(executor, shape);
 }
 
-/// Plans a product of this shape, where the executor's library plans at all. May allocate and wait; refuses to run under
-/// capture. Calls without it plan at their first run.
+/// Plans a product of this shape with results in T and float, with bias or accumulation or without: on the host nothing, on CUDA
+/// the kernels to run. May allocate and wait.
+///
+/// The plans hold for operands a and b of type T, for operands that are all aligned to 16 bytes, for the size of this workspace
+/// and for the Float32Math that is set now. Other calls plan at their first run.
+/// @throws InvalidArgument for a negative side; StateError while the stream is being captured; OutOfMemory; CudaError.
 template <Element T, Executor Where>
 void matmul_prepare(Workspace<Where>& workspace, const GemmShape& shape,
                     std::source_location where = std::source_location::current()) {
@@ -54,8 +64,11 @@ void matmul_prepare(Workspace<Where>& workspace, const GemmShape& shape,
 /// @param b [k, n], or [n, k] when transposed; the same.
 /// @param c [m, n]; the policy's result type, or float, which keeps the sum unrounded; must not overlap a or b.
 /// @param accumulate yes: added to what c holds.
-/// Queued on the workspace's executor; does not wait, does not allocate.
-/// @throws InvalidArgument for a negative side, a size that does not match the shape, overlap, or too small a workspace.
+/// Queued on the workspace's executor. What matmul_prepare planned neither waits nor allocates; anything else plans at its
+/// first call on CUDA, which may do both.
+/// @throws InvalidArgument for a negative side, a size that does not match the shape, overlap, or (host) too small a workspace.
+/// @throws StateError when a plan would be made while the stream is being captured; CudaError when a library or a launch fails.
+/// Source: torch.matmul of two matrices.
 template <class Policy, Executor Where, ContiguousRange A, ContiguousRange B, ContiguousRange C>
 void matmul(Workspace<Where>& workspace, const GemmShape& shape, A&& a, B&& b, C&& c, Accumulate accumulate = Accumulate::no,
             std::source_location where = std::source_location::current()) {

@@ -5,7 +5,8 @@
 //   w [out_features, in_features]   the same (torch's layout)
 //   y [batch, out_features]         the same; summed in float with the bias, rounded once
 //
-// Queued on the workspace's executor; nothing here waits or allocates.
+// Queued on the workspace's executor. What linear_prepare planned neither waits nor allocates; anything else plans at its first
+// call on CUDA, which may do both.
 
 #include <source_location>
 
@@ -49,7 +50,8 @@ constexpr GemmShape linear_weight(const LinearShape& shape) {
 
 }  // namespace detail
 
-/// Bytes of scratch that a linear layer of this shape needs, forward or backward, with operands of type T.
+/// Bytes of scratch for a linear layer of this shape, forward and backward, with operands of type T: the largest of its
+/// products', see matmul_workspace_bytes, also for operands that differ in type and for what happens with less.
 template <Element T, Executor Where>
 [[nodiscard]] std::size_t linear_workspace_bytes(const Where& executor, const LinearShape& shape,
                                                  std::source_location where = std::source_location::current()) {
@@ -59,7 +61,8 @@ template <Element T, Executor Where>
                    matmul_workspace_bytes<T>(executor, detail::linear_weight(shape), where)});
 }
 
-/// Plans the products of this layer, where the executor's library plans at all; see matmul_prepare.
+/// Plans the products of this layer, forward and backward, as matmul_prepare does and for the same calls.
+/// @throws as matmul_prepare.
 template <Element T, Executor Where>
 void linear_prepare(Workspace<Where>& workspace, const LinearShape& shape,
                     std::source_location where = std::source_location::current()) {
@@ -73,7 +76,9 @@ void linear_prepare(Workspace<Where>& workspace, const LinearShape& shape,
 ///
 /// @param bias [out_features], of x's type or float: it joins the sum before the one rounding. May be empty: none.
 /// @param y    [batch, out_features]; the policy's result type, or float; must not overlap x, w or bias.
-/// @throws InvalidArgument for a shape out of range, a size that does not match it, overlap, or too small a workspace.
+/// @throws InvalidArgument for a shape out of range, a size that does not match it, overlap, or (host) too small a workspace.
+/// @throws StateError when a plan would be made while the stream is being captured; CudaError when a library or a launch fails.
+/// Source: torch.nn.functional.linear.
 template <class Policy, Executor Where, ContiguousRange X, ContiguousRange W, ContiguousRange Bias, ContiguousRange Y>
 void linear(Workspace<Where>& workspace, const LinearShape& shape, X&& x, W&& w, Bias&& bias, Y&& y,
             std::source_location where = std::source_location::current()) {
@@ -115,9 +120,12 @@ void linear(Workspace<Where>& workspace, const LinearShape& shape, X&& x, W&& w,
 
 /// dx = dy w: the gradient by x.
 ///
-/// @param dy [batch, out_features] and @param w as in the forward pass; the policy's type for linear.
+/// @param dy [batch, out_features] gradient by y; the policy's type for linear.
+/// @param w  [out_features, in_features] as in the forward pass.
 /// @param dx [batch, in_features] the policy's result type; must not overlap dy or w.
-/// @throws InvalidArgument as linear.
+/// @param accumulate yes: added to what dx holds, where two branches meet.
+/// @throws as linear.
+/// Source: the derivative of torch.nn.functional.linear by its input.
 template <class Policy, Executor Where, ContiguousRange DY, ContiguousRange W, ContiguousRange DX>
 void linear_data_gradient(Workspace<Where>& workspace, const LinearShape& shape, DY&& dy, W&& w, DX&& dx,
                           Accumulate accumulate = Accumulate::no, std::source_location where = std::source_location::current()) {
@@ -150,8 +158,13 @@ void linear_data_gradient(Workspace<Where>& workspace, const LinearShape& shape,
 
 /// dw = dy^T x: the gradient by w, summed over the batch.
 ///
-/// @param dw [out_features, in_features] the policy's result type, or float; must not overlap x or dy. Batch 0: zeros.
-/// @throws InvalidArgument as linear.
+/// @param x  [batch, in_features] as in the forward pass.
+/// @param dy [batch, out_features] gradient by y; the policy's type for linear.
+/// @param dw [out_features, in_features] the policy's result type, or float, which keeps the sum unrounded; must not overlap x
+///           or dy. Batch 0: zeros.
+/// @param accumulate yes: added to what dw holds (gradient accumulation over several batches).
+/// @throws as linear.
+/// Source: the derivative of torch.nn.functional.linear by its weight.
 template <class Policy, Executor Where, ContiguousRange X, ContiguousRange DY, ContiguousRange DW>
 void linear_weight_gradient(Workspace<Where>& workspace, const LinearShape& shape, X&& x, DY&& dy, DW&& dw,
                             Accumulate accumulate = Accumulate::no,
@@ -187,8 +200,11 @@ void linear_weight_gradient(Workspace<Where>& workspace, const LinearShape& shap
 /// db[o]: the sum of dy[n, o] over the batch, in float, rounded once.
 ///
 /// @param dy [batch, out_features]; any element type.
-/// @param db [out_features] of dy's type or float; must not overlap dy. Batch 0: zeros.
-/// @throws InvalidArgument as linear.
+/// @param db [out_features] of dy's type or float, which keeps the sum unrounded; must not overlap dy. Batch 0: zeros.
+/// @param accumulate yes: added to what db holds (gradient accumulation over several batches).
+/// Needs no scratch and no plan.
+/// @throws InvalidArgument as linear; CudaError when a launch fails.
+/// Source: the derivative of torch.nn.functional.linear by its bias.
 template <class Policy, Executor Where, ContiguousRange DY, ContiguousRange DB>
 void linear_bias_gradient(Workspace<Where>& workspace, const LinearShape& shape, DY&& dy, DB&& db,
                           Accumulate accumulate = Accumulate::no, std::source_location where = std::source_location::current()) {
@@ -206,7 +222,7 @@ void linear_bias_gradient(Workspace<Where>& workspace, const LinearShape& shape,
   detail::check_size(site, "dy", gradient, counts.y);
   detail::check_size(site, "db", out, counts.bias);
   detail::check_apart(site, "db", out, "dy", gradient);
-  detail::Backend<Where, op::linear>::bias_gradient(workspace, shape, static_cast<const TY*>(gradient.data()), out.data(),
+  detail::Backend<Where, op::linear>::bias_gradient(workspace, site, shape, static_cast<const TY*>(gradient.data()), out.data(),
                                                     accumulate);
   trace_call<Policy, detail::linear_bias, TracedPass::bias_gradient, TB(TY)>();
 }

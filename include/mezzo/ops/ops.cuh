@@ -11,5 +11,4 @@
 #include <mezzo/ops/cuda/pooling.cuh>
 #include <mezzo/ops/cuda/relu.cuh>
 #include <mezzo/ops/cuda/softmax_cross_entropy.cuh>
-#include <mezzo/ops/float32_math.hpp>
 #include <mezzo/ops/ops.hpp>

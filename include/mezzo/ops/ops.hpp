@@ -5,6 +5,7 @@
 #include <mezzo/ops/batch_norm.hpp>
 #include <mezzo/ops/batch_norm_relu.hpp>
 #include <mezzo/ops/conv2d.hpp>
+#include <mezzo/ops/float32_math.hpp>
 #include <mezzo/ops/gemm.hpp>
 #include <mezzo/ops/linear.hpp>
 #include <mezzo/ops/pooling.hpp>

@@ -17,8 +17,9 @@ namespace mezzo {
 ///
 /// @param x [n] any element type; may be empty.
 /// @param y [n] the same type; may be x itself, must not overlap it otherwise.
-/// Queued on the workspace's executor; does not wait; needs no scratch.
-/// @throws InvalidArgument when the sizes differ or the spans overlap.
+/// Queued on the workspace's executor; does not wait; needs no scratch and no plan; may be captured in a graph.
+/// @throws InvalidArgument when the sizes differ or the spans overlap; CudaError when a launch fails.
+/// Source: torch.relu.
 template <class Policy, Executor Where, ContiguousRange X, ContiguousRange Y>
 void relu(Workspace<Where>& workspace, X&& x, Y&& y, std::source_location where = std::source_location::current()) {
   using TX = detail::element_of_t<X>;
@@ -35,8 +36,8 @@ void relu(Workspace<Where>& workspace, X&& x, Y&& y, std::source_location where 
   detail::check_size(site, "y", out, in.size());
   detail::check_apart_or_same(site, "y", out, "x", in);
   if (in.size() == 0) return;
-  const TX* const values = in.data();
-  detail::Backend<Where, op::relu>::gated(workspace, static_cast<std::int64_t>(in.size()), values, values, out.data());
+  detail::Backend<Where, op::relu>::forward(workspace, site, static_cast<std::int64_t>(in.size()), static_cast<const TX*>(in.data()),
+                                            out.data());
   trace_call<Policy, op::relu, TracedPass::forward, TX(TX)>();
 }
 
@@ -45,8 +46,9 @@ void relu(Workspace<Where>& workspace, X&& x, Y&& y, std::source_location where 
 /// @param y  [n] the output of relu (its input will do as well), so that the input need not be kept.
 /// @param dy [n] gradient by y; any element type.
 /// @param dx [n] gradient by x, of dy's type; may be dy or y itself, must not overlap them otherwise.
-/// Queued on the workspace's executor; does not wait; needs no scratch.
-/// @throws InvalidArgument when the sizes differ or the spans overlap.
+/// Queued on the workspace's executor; does not wait; needs no scratch and no plan; may be captured in a graph.
+/// @throws InvalidArgument when the sizes differ or the spans overlap; CudaError when a launch fails.
+/// Source: torch.ops.aten.threshold_backward(dy, y, 0).
 template <class Policy, Executor Where, ContiguousRange Y, ContiguousRange DY, ContiguousRange DX>
 void relu_backward(Workspace<Where>& workspace, Y&& y, DY&& dy, DX&& dx,
                    std::source_location where = std::source_location::current()) {
@@ -65,8 +67,8 @@ void relu_backward(Workspace<Where>& workspace, Y&& y, DY&& dy, DX&& dx,
   detail::check_apart_or_same(site, "dx", out, "dy", gradient);
   detail::check_apart_or_same(site, "dx", out, "y", gate);
   if (gate.size() == 0) return;
-  detail::Backend<Where, op::relu>::gated(workspace, static_cast<std::int64_t>(gate.size()),
-                                          static_cast<const TG*>(gradient.data()), static_cast<const TY*>(gate.data()), out.data());
+  detail::Backend<Where, op::relu>::backward(workspace, site, static_cast<std::int64_t>(gate.size()),
+                                             static_cast<const TG*>(gradient.data()), static_cast<const TY*>(gate.data()), out.data());
   trace_call<Policy, op::relu, TracedPass::backward, TG(TG, TY)>();
 }
 

@@ -35,7 +35,7 @@ struct Conv2dShape {
   std::int64_t in_channels = 0;   ///< >= 1
   std::int64_t out_channels = 0;  ///< >= 1
   std::int64_t kernel = 3;        ///< side of the window, >= 1
-  std::int64_t stride = 1;        ///< in both directions, >= 1
+  std::int64_t stride = 1;        ///< in both directions, >= 1; beyond the padded image there is one window
   std::int64_t padding = 0;       ///< zeros on each side, in [0, kernel)
 
   [[nodiscard]] MEZZO_HOST_DEVICE constexpr std::int64_t out_height() const { return (height + 2 * padding - kernel) / stride + 1; }

@@ -4,7 +4,8 @@
 //   logits [batch, classes]   any element type, read as they are: the policy's cast to float happens as they are loaded
 //   labels [batch]            any integer type, in [0, classes)
 //
-// Everything is computed in float (double for double logits). Queued on the workspace's executor; does not wait.
+// Everything is computed in float (double for double logits). Queued on the workspace's executor; needs no scratch. After
+// softmax_cross_entropy_prepare no call waits or allocates; without it the first one on CUDA allocates.
 
 #include <concepts>
 #include <cstdint>
@@ -13,9 +14,9 @@
 #include <mezzo/ops/accumulate.hpp>
 #include <mezzo/ops/detail/checks.hpp>
 #include <mezzo/ops/detail/loss_multiplier.hpp>
-#include <mezzo/ops/detail/loss_result.hpp>
 #include <mezzo/ops/detail/operands.hpp>
 #include <mezzo/ops/host/softmax_cross_entropy.hpp>
+#include <mezzo/ops/named_spans.hpp>
 #include <mezzo/ops/shapes.hpp>
 #include <mezzo/ops/workspace.hpp>
 #include <mezzo/policy/call.hpp>
@@ -44,6 +45,17 @@ void check_result(const OpSite& site, const LossResult<T>& result) {
 
 }  // namespace detail
 
+/// Makes what a loss keeps in the workspace, whatever its shape and type: on CUDA counters and room for partial sums, on the host
+/// nothing. May allocate and wait; call it before a capture. It serves softmax_cross_entropy and cross_entropy.
+/// @throws InvalidArgument for a shape out of range; StateError while the stream is being captured; OutOfMemory; CudaError.
+template <Element T, Executor Where>
+void softmax_cross_entropy_prepare(Workspace<Where>& workspace, const ClassificationShape& shape,
+                                   std::source_location where = std::source_location::current()) {
+  const detail::OpSite site{"softmax_cross_entropy_prepare", where};
+  detail::check_shape(site, shape);
+  detail::Backend<Where, op::cross_entropy>::prepare(workspace, site);
+}
+
 /// The mean loss, the number of correct rows, and the gradient by the logits times a multiplier.
 ///
 /// `loss = sum over rows of (log sum exp(logits) - logits[label]) / rows`,
@@ -56,14 +68,21 @@ void check_result(const OpSite& site, const LossResult<T>& result) {
 /// @param dlogits    [batch, classes] of the logits' type or float; may be the logits themselves, must not overlap them
 ///                   otherwise.
 /// @param accumulate yes: loss and count are added to what they hold (gradient accumulation). dlogits is overwritten.
-/// Non-finite logits make the loss and their row's gradient NaN. Batch 0: loss and count 0.
+/// Logits that are not finite, as in torch:
+/// - a NaN or +inf in a row, or nothing but -inf: the loss and the row's gradient are NaN;
+/// - -inf elsewhere (a masked class): probability 0, its gradient is 0, and the others are those of the row without it;
+/// - -inf at the label, finite logits beside it: the loss is +inf; the gradient is finite, as the formula gives it.
+/// Batch 0: loss and count 0.
 /// @throws InvalidArgument for a shape out of range, a size that does not match, overlap; on the host also for a label
-/// out of range, naming it. Nothing is written then.
+/// out of range, naming it (on CUDA, where nothing waits to look, it makes the loss and its row's gradient NaN). Nothing is
+/// written then.
+/// @throws StateError when the stream is being captured and nothing was prepared; CudaError when a launch fails.
+/// Source: torch.nn.functional.cross_entropy(reduction="mean") and its gradient.
 template <class Policy, Executor Where, ContiguousRange Logits, ContiguousRange Labels, detail::LossMultiplier Multiplier,
           ContiguousRange DLogits>
 void softmax_cross_entropy(Workspace<Where>& workspace, const ClassificationShape& shape, Logits&& logits, Labels&& labels,
                            const Multiplier& multiplier,
-                           const LossResult<detail::accumulation_t<detail::element_of_t<Logits>>>& result, DLogits&& dlogits,
+                           const LossResult<sum_type_t<Logits>>& result, DLogits&& dlogits,
                            Accumulate accumulate = Accumulate::no, std::source_location where = std::source_location::current()) {
   using T = detail::element_of_t<Logits>;
   using G = detail::element_of_t<DLogits>;
@@ -89,15 +108,17 @@ void softmax_cross_entropy(Workspace<Where>& workspace, const ClassificationShap
   detail::check_apart_or_same(site, "dlogits", out, "logits", in);
   detail::Backend<Where, op::cross_entropy>::run(workspace, shape, static_cast<const T*>(in.data()),
                                                  static_cast<const Label*>(classes.data()), result, out.data(), multiplier,
-                                                 accumulate, site.op, where);
+                                                 accumulate, site);
   trace_call<Policy, op::cross_entropy, TracedPass::forward, detail::accumulation_t<T>(T, Label)>();
   trace_call<Policy, op::cross_entropy, TracedPass::backward, G(T, Label)>();
 }
 
-/// The mean loss and the number of correct rows alone: for evaluation. Otherwise as softmax_cross_entropy.
+/// The mean loss and the number of correct rows alone: for evaluation. Otherwise as softmax_cross_entropy, whose preparation
+/// serves this too.
+/// Source: torch.nn.functional.cross_entropy(reduction="mean").
 template <class Policy, Executor Where, ContiguousRange Logits, ContiguousRange Labels>
 void cross_entropy(Workspace<Where>& workspace, const ClassificationShape& shape, Logits&& logits, Labels&& labels,
-                   const LossResult<detail::accumulation_t<detail::element_of_t<Logits>>>& result,
+                   const LossResult<sum_type_t<Logits>>& result,
                    Accumulate accumulate = Accumulate::no, std::source_location where = std::source_location::current()) {
   using T = detail::element_of_t<Logits>;
   using Label = detail::element_of_t<Labels>;
@@ -116,7 +137,7 @@ void cross_entropy(Workspace<Where>& workspace, const ClassificationShape& shape
   detail::check_result(site, result);
   detail::Backend<Where, op::cross_entropy>::run(workspace, shape, static_cast<const T*>(in.data()),
                                                  static_cast<const Label*>(classes.data()), result, static_cast<T*>(nullptr), 1.f,
-                                                 accumulate, site.op, where);
+                                                 accumulate, site);
   trace_call<Policy, op::cross_entropy, TracedPass::forward, detail::accumulation_t<T>(T, Label)>();
 }
 

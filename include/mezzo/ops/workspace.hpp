@@ -2,7 +2,7 @@
 // What ops need besides their operands: scratch memory, and whatever a back end keeps between calls.
 
 #include <cstddef>
-#include <functional>
+#include <cstdint>
 #include <memory>
 #include <source_location>
 #include <string_view>
@@ -21,17 +21,28 @@ namespace mezzo {
 ///     Workspace workspace{executor, conv2d_workspace_bytes<float16>(executor, shape)};
 ///     conv2d<Policy>(workspace, shape, x, w, y);
 ///
-/// The memory is allocated here, once; running an op never allocates. One workspace serves any number of ops one after
-/// the other: size it for the largest. Its contents mean nothing between calls. It belongs to the executor's stream, and
-/// to one host thread at a time. Move-only.
+/// The scratch is allocated here, once. Handles, plans and counters are made by the prepare functions of the ops; after those
+/// no op waits or allocates. An op that was not prepared makes them at its first call, which allocates and may wait, and throws
+/// StateError while the stream is being captured in a graph.
+///
+/// One workspace serves any number of ops one after the other: size it for the largest. Its contents mean nothing between
+/// calls. It belongs to the executor's stream, and to one host thread at a time. Move-only.
 template <Executor Where>
 class Workspace {
  public:
+  static constexpr std::size_t alignment = 64;  ///< of scratch, in bytes
+
   /// Allocates `bytes` of the executor's memory; 0 suits ops that need no scratch. @throws OutOfMemory.
   Workspace(const Where& executor, std::size_t bytes, std::source_location where = std::source_location::current())
       : executor_(executor), memory_(executor, bytes, where) {}
-  /// Uses the caller's memory, aligned to 64 bytes, which must outlive the work queued with it.
-  Workspace(const Where& executor, Span<std::byte> memory) noexcept : executor_(executor), memory_(executor, memory) {}
+  /// Uses the caller's memory, which must outlive the work queued with it. @throws InvalidArgument unless it is aligned to
+  /// `alignment` bytes; empty memory may stand anywhere.
+  Workspace(const Where& executor, Span<std::byte> memory, std::source_location where = std::source_location::current())
+      : executor_(executor), memory_(executor, memory) {
+    const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
+    require(memory.size() == 0 || address % alignment == 0, where, "Workspace", "lent memory must be aligned to 64 bytes",
+            address & (~address + 1));
+  }
 
   Workspace(Workspace&&) noexcept = default;
   Workspace& operator=(Workspace&&) noexcept = default;

@@ -13,5 +13,5 @@ void call(mezzo::Workspace<mezzo::HostExecutor>& workspace) {
 #else
   std::vector<float> y(4);
 #endif
-  mezzo::batch_norm<Policy>(workspace, {.batch = 1, .height = 2, .width = 2, .channels = 1}, x, {.gamma = one, .beta = one}, {}, {.mean = one, .inverse_deviation = one}, y);
+  mezzo::batch_norm<Policy>(workspace, {.batch = 1, .height = 2, .width = 2, .channels = 1}, x, {.gamma = one, .beta = one}, {}, {.mean = one, .inv_std = one}, y);
 }

@@ -16,6 +16,7 @@
 #include <mezzo/ops/cublas/detail/gather.cuh>
 #include <mezzo/ops/cublas/gemm.cuh>
 #include <mezzo/ops/cuda/detail/implicit_conv2d.cuh>
+#include <mezzo/ops/detail/conv2d_pass.hpp>
 #include <mezzo/ops/detail/operands.hpp>
 #include <mezzo/ops/shapes.hpp>
 #include <mezzo/ops/workspace.hpp>
@@ -28,10 +29,10 @@ class GatheredConv2d {
   template <class T>
   static std::size_t workspace_bytes(const CudaExecutor&, const Conv2dShape& shape) {
     constexpr std::size_t plenty = std::size_t{64} << 20;
-    const std::size_t image = row_bytes<T>(shape, Pass::data_gradient);
+    const std::size_t image = row_bytes<T>(shape, Conv2dPass::data_gradient);
     const auto batch = static_cast<std::size_t>(shape.batch);
     const std::size_t images = image == 0 ? 0 : (std::min)((std::max)(plenty / image, std::size_t{1}), batch);
-    return recommended_scratch + sums_bytes<T>(shape) + images * image + 4 * alignment;
+    return recommended_scratch + sums_bytes<T>(shape) + images * image + 4 * device::Scratch::alignment;
   }
 
   /// Plans the products of all passes, for full tiles and the last one.
@@ -39,7 +40,8 @@ class GatheredConv2d {
   static void prepare(Workspace<CudaExecutor>& workspace, const Conv2dShape& shape, const std::source_location& where) {
     device::refuse_capture(workspace.executor(), "conv2d_prepare", where);
     if constexpr (multiplies<T, T, T>) {
-      for (const Pass pass : {Pass::forward, Pass::data_gradient, Pass::weight_gradient}) plan_products<T>(workspace, shape, pass, where);
+      for (const Conv2dPass pass : {Conv2dPass::forward, Conv2dPass::data_gradient, Conv2dPass::weight_gradient})
+        plan_products<T>(workspace, shape, pass, where);
     }
   }
 
@@ -49,10 +51,12 @@ class GatheredConv2d {
     if constexpr (all_float<X, W, Y>) {
       if (is_implicit(workspace, shape) && device::ImplicitConv2d::forward(workspace.executor(), shape, x, w, y, where)) return;
     }
-    for_each_tile<X>(workspace, shape, Pass::forward, where, [&](const Conv2dShape& tile, std::int64_t first, const Layout& layout) {
-      const X* const rows = gather(workspace, tile, x + first * image_elements(shape), layout, where);
-      product(workspace, "conv2d", product_of(tile, Pass::forward), rows, w, y + first * out_elements(shape), false, layout, where);
-    });
+    for_each_tile<X>(workspace, shape, Conv2dPass::forward, where,
+                     [&](const Conv2dShape& tile, std::int64_t first, const Layout& layout) {
+                       const X* const rows = gather(workspace, tile, x + first * image_elements(shape), layout, where);
+                       product(workspace, "conv2d", product_of(tile, Conv2dPass::forward), rows, w,
+                               y + first * out_elements(shape), false, layout, where);
+                     });
   }
 
   template <class DY, class W, class DX>
@@ -61,20 +65,24 @@ class GatheredConv2d {
     using Sum = accumulation_t<DY, W, DX>;
     const bool add = accumulate == Accumulate::yes;
     if constexpr (all_float<DY, W, DX>) {
-      if (is_implicit(workspace, shape) && device::ImplicitConv2d::data_gradient(workspace.executor(), shape, dy, w, dx, add, where)) return;
+      if (is_implicit(workspace, shape) &&
+          device::ImplicitConv2d::data_gradient(workspace.executor(), shape, dy, w, dx, add, where))
+        return;
     }
-    for_each_tile<DY>(workspace, shape, Pass::data_gradient, where, [&](const Conv2dShape& tile, std::int64_t first, const Layout& layout) {
-      const GemmShape gemm = product_of(tile, Pass::data_gradient);
-      const DY* const from = dy + first * out_elements(shape);
-      DX* const to = dx + first * image_elements(shape);
-      if (is_product(shape)) return product(workspace, "conv2d_data_gradient", gemm, from, w, to, add, layout, where);
-      Sum* const rows = reinterpret_cast<Sum*>(layout.rows);
-      product(workspace, "conv2d_data_gradient", gemm, from, w, rows, false, layout, where);
-      with_index(tile.batch * image_elements(shape), [&]<class Index>(Index) {
-        for_each_index(workspace.executor(), static_cast<std::uint64_t>(tile.batch * image_elements(shape)),
-                       ScatterWindows<Index, Sum, DX>{tile, rows, to, add}, where);
-      });
-    });
+    for_each_tile<DY>(workspace, shape, Conv2dPass::data_gradient, where,
+                      [&](const Conv2dShape& tile, std::int64_t first, const Layout& layout) {
+                        const GemmShape gemm = product_of(tile, Conv2dPass::data_gradient);
+                        const DY* const from = dy + first * out_elements(shape);
+                        DX* const to = dx + first * image_elements(shape);
+                        if (is_product(shape))
+                          return product(workspace, "conv2d_data_gradient", gemm, from, w, to, add, layout, where);
+                        Sum* const rows = reinterpret_cast<Sum*>(layout.rows);
+                        product(workspace, "conv2d_data_gradient", gemm, from, w, rows, false, layout, where);
+                        with_index(tile.batch * image_elements(shape), [&]<class Index>(Index) {
+                          for_each_index(workspace.executor(), static_cast<std::uint64_t>(tile.batch * image_elements(shape)),
+                                         ScatterWindows<Index, Sum, DX>{tile, rows, to, add}, where);
+                        });
+                      });
   }
 
   template <class X, class DY, class DW>
@@ -89,33 +97,31 @@ class GatheredConv2d {
     }
     if constexpr (all_float<X, DY, DW>) {
       std::byte* const scratch = workspace.scratch(0, "conv2d_weight_gradient", where);
-      if (is_implicit(workspace, shape) &&
-          device::ImplicitConv2d::weight_gradient(workspace.executor(), shape, x, dy, dw, add, scratch, workspace.bytes(), where)) {
+      if (is_implicit(workspace, shape) && device::ImplicitConv2d::weight_gradient(workspace.executor(), shape, x, dy, dw, add,
+                                                                                   scratch, workspace.bytes(), where)) {
         return;
       }
     }
-    for_each_tile<X>(workspace, shape, Pass::weight_gradient, where, [&](const Conv2dShape& tile, std::int64_t first, const Layout& layout) {
-      const GemmShape gemm = product_of(tile, Pass::weight_gradient);
-      const DY* const gradient = dy + first * out_elements(shape);
-      const X* const rows = gather(workspace, tile, x + first * image_elements(shape), layout, where);
-      if constexpr (std::is_same_v<DW, Sum>) {
-        product(workspace, "conv2d_weight_gradient", gemm, gradient, rows, dw, add || first != 0, layout, where);
-      } else if (tile.batch == shape.batch) {
-        product(workspace, "conv2d_weight_gradient", gemm, gradient, rows, dw, add, layout, where);
-      } else {  // the sums of several tiles are rounded once
-        Sum* const sums = reinterpret_cast<Sum*>(layout.sums);
-        product(workspace, "conv2d_weight_gradient", gemm, gradient, rows, sums, first != 0, layout, where);
-        if (first + tile.batch < shape.batch) return;
-        for_each_index(workspace.executor(), static_cast<std::uint64_t>(count), StoreSums<Sum, DW>{sums, dw, add}, where);
-      }
-    });
+    for_each_tile<X>(
+        workspace, shape, Conv2dPass::weight_gradient, where,
+        [&](const Conv2dShape& tile, std::int64_t first, const Layout& layout) {
+          const GemmShape gemm = product_of(tile, Conv2dPass::weight_gradient);
+          const DY* const gradient = dy + first * out_elements(shape);
+          const X* const rows = gather(workspace, tile, x + first * image_elements(shape), layout, where);
+          if constexpr (std::is_same_v<DW, Sum>) {
+            product(workspace, "conv2d_weight_gradient", gemm, gradient, rows, dw, add || first != 0, layout, where);
+          } else if (tile.batch == shape.batch) {
+            product(workspace, "conv2d_weight_gradient", gemm, gradient, rows, dw, add, layout, where);
+          } else {  // the sums of several tiles are rounded once
+            Sum* const sums = reinterpret_cast<Sum*>(layout.sums);
+            product(workspace, "conv2d_weight_gradient", gemm, gradient, rows, sums, first != 0, layout, where);
+            if (first + tile.batch < shape.batch) return;
+            for_each_index(workspace.executor(), static_cast<std::uint64_t>(count), StoreSums<Sum, DW>{sums, dw, add}, where);
+          }
+        });
   }
 
  private:
-  static constexpr std::size_t alignment = 256;
-
-  enum class Pass : std::uint8_t { forward, data_gradient, weight_gradient };
-
   static std::int64_t window(const Conv2dShape& shape) { return shape.kernel * shape.kernel * shape.in_channels; }
   static std::int64_t out_pixels(const Conv2dShape& shape) { return shape.out_height() * shape.out_width(); }
   static std::int64_t out_elements(const Conv2dShape& shape) { return out_pixels(shape) * shape.out_channels; }
@@ -125,7 +131,7 @@ class GatheredConv2d {
   static bool is_product(const Conv2dShape& shape) { return shape.kernel == 1 && shape.stride == 1 && shape.padding == 0; }
 
   template <class A, class B, class C>
-  static constexpr bool all_float = std::is_same_v<A, float> && std::is_same_v<B, float> && std::is_same_v<C, float>;
+  static constexpr bool all_float = std::is_same_v<A, float>&& std::is_same_v<B, float>&& std::is_same_v<C, float>;
 
   /// Whether kernels of our own are taken for floats: in full precision, where they are faster (docs/results.md), and with so few
   /// channels that tensor cores should wait for the gathered rows (an estimate).
@@ -134,20 +140,24 @@ class GatheredConv2d {
     return (float32_math(workspace) == Float32Math::ieee || narrow) && !is_product(shape);
   }
 
-  static GemmShape product_of(const Conv2dShape& shape, Pass pass) {
+  static GemmShape product_of(const Conv2dShape& shape, Conv2dPass pass) {
     const std::int64_t pixels = shape.batch * out_pixels(shape);
     switch (pass) {
-      case Pass::forward: return {.m = pixels, .n = shape.out_channels, .k = window(shape), .transpose_b = Transpose::yes};
-      case Pass::data_gradient: return {.m = pixels, .n = window(shape), .k = shape.out_channels};
-      default: return {.m = shape.out_channels, .n = window(shape), .k = pixels, .transpose_a = Transpose::yes};
+      case Conv2dPass::forward:
+        return {.m = pixels, .n = shape.out_channels, .k = window(shape), .transpose_b = Transpose::yes};
+      case Conv2dPass::data_gradient:
+        return {.m = pixels, .n = window(shape), .k = shape.out_channels};
+      default:
+        return {.m = shape.out_channels, .n = window(shape), .k = pixels, .transpose_a = Transpose::yes};
     }
   }
 
   /// Bytes of the rows of one image; those of the data gradient are unrounded sums.
   template <class T>
-  static std::size_t row_bytes(const Conv2dShape& shape, Pass pass) {
+  static std::size_t row_bytes(const Conv2dShape& shape, Conv2dPass pass) {
     if (is_product(shape)) return 0;
-    return static_cast<std::size_t>(out_pixels(shape) * window(shape)) * (pass == Pass::data_gradient ? sizeof(accumulation_t<T>) : sizeof(T));
+    return static_cast<std::size_t>(out_pixels(shape) * window(shape)) *
+           (pass == Conv2dPass::data_gradient ? sizeof(accumulation_t<T>) : sizeof(T));
   }
 
   /// Bytes of an unrounded weight gradient.
@@ -156,42 +166,41 @@ class GatheredConv2d {
     return static_cast<std::size_t>(shape.out_channels * window(shape)) * sizeof(accumulation_t<T>);
   }
 
-  static std::size_t rounded_up(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
-
   /// How the scratch is cut: an unrounded weight gradient, the rows of some images, the products' own.
   struct Layout {
     std::byte* sums = nullptr;
     std::byte* rows = nullptr;
-    ProductScratch product{nullptr, 0};
+    device::Scratch product;
     std::int64_t images = 0;  ///< at once
   };
 
   template <class T>
-  static Layout layout_of(const Workspace<CudaExecutor>& workspace, const Conv2dShape& shape, Pass pass, const std::source_location& where) {
+  static Layout layout_of(const Workspace<CudaExecutor>& workspace, const Conv2dShape& shape, Conv2dPass pass,
+                          const std::source_location& where) {
     static constexpr std::string_view names[] = {"conv2d", "conv2d_data_gradient", "conv2d_weight_gradient"};
     const std::size_t image = row_bytes<T>(shape, pass);
-    const std::size_t sums = pass == Pass::weight_gradient && image != 0 ? rounded_up(sums_bytes<T>(shape)) : 0;
-    const std::size_t needed = image == 0 ? 0 : alignment + sums + rounded_up(image);
-    std::byte* const memory = workspace.scratch(needed, names[static_cast<int>(pass)], where);
-    if (image == 0) return {.product = {memory, workspace.bytes()}, .images = (std::max<std::int64_t>)(shape.batch, 1)};
+    const std::size_t sums = pass == Conv2dPass::weight_gradient && image != 0 ? sums_bytes<T>(shape) : 0;
+    const std::size_t least = device::Scratch::rounded_up(image);
+    const std::size_t needed = image == 0 ? 0 : device::Scratch::alignment + device::Scratch::rounded_up(sums) + least;
+    device::Scratch left(workspace.scratch(needed, names[static_cast<int>(pass)], where), workspace.bytes());
+    if (image == 0) return {.product = product_scratch(left), .images = (std::max<std::int64_t>)(shape.batch, 1)};
 
-    const std::size_t skip = (alignment - reinterpret_cast<std::uintptr_t>(memory) % alignment) % alignment;
-    const std::size_t left = workspace.bytes() - skip - sums;  // for rows and the products
+    Layout layout;
+    layout.sums = left.take(sums).memory;
     // The products get what cuBLAS recommends, as long as half is left for rows.
-    const std::size_t for_rows = (std::max)(rounded_up(image), left - (std::min)(recommended_scratch, left / 2));
+    const std::size_t for_rows = (std::max)(least, left.bytes - (std::min)(recommended_scratch, left.bytes / 2));
     std::int64_t images = (std::min)(static_cast<std::int64_t>(for_rows / image), shape.batch);
     if (images < shape.batch && images > 8) images -= images % 8;  // later tiles then start at aligned addresses
-    images = (std::max<std::int64_t>)(images, 1);
-    const std::size_t used = rounded_up(static_cast<std::size_t>(images) * image);
-    Layout layout{.sums = memory + skip, .rows = memory + skip + sums, .images = images};
-    if (left > used) layout.product = {layout.rows + used, left - used};
+    layout.images = (std::max<std::int64_t>)(images, 1);
+    layout.rows = left.take(static_cast<std::size_t>(layout.images) * image).memory;
+    layout.product = product_scratch(left);
     return layout;
   }
 
   /// Calls `body(shape of the tile, its first image, layout)` for tiles of images.
   template <class T, class Body>
-  static void for_each_tile(const Workspace<CudaExecutor>& workspace, const Conv2dShape& shape, Pass pass, const std::source_location& where,
-                            Body&& body) {
+  static void for_each_tile(const Workspace<CudaExecutor>& workspace, const Conv2dShape& shape, Conv2dPass pass,
+                            const std::source_location& where, Body&& body) {
     const Layout layout = layout_of<T>(workspace, shape, pass, where);
     for (std::int64_t first = 0; first < shape.batch; first += layout.images) {
       Conv2dShape tile = shape;
@@ -201,7 +210,8 @@ class GatheredConv2d {
   }
 
   template <class T>
-  static void plan_products(Workspace<CudaExecutor>& workspace, const Conv2dShape& shape, Pass pass, const std::source_location& where) {
+  static void plan_products(Workspace<CudaExecutor>& workspace, const Conv2dShape& shape, Conv2dPass pass,
+                            const std::source_location& where) {
     using Sum = accumulation_t<T>;
     if (shape.batch == 0) return;
     Products& products = products_of(workspace, "conv2d_prepare", where);
@@ -219,7 +229,7 @@ class GatheredConv2d {
       plan(any);
       plan(static_cast<const Sum*>(nullptr));
       if constexpr (SixteenBit<T>) {
-        if (pass != Pass::forward) plan_joined<T>(workspace, "conv2d_prepare", gemm, layout.product, where);
+        if (pass != Conv2dPass::forward) plan_joined<T>(workspace, "conv2d_prepare", gemm, layout.product, where);
       }
     }
   }
@@ -234,7 +244,8 @@ class GatheredConv2d {
     const std::int64_t count = tile.batch * out_pixels(tile) * window(tile);
     with_index(count, [&]<class Index>(Index) {
       if (tile.in_channels % width == 0 && device::is_aligned(x)) {
-        for_each_index(workspace.executor(), static_cast<std::uint64_t>(count / width), GatherWindows<width, Index, T>{tile, x, rows}, where);
+        for_each_index(workspace.executor(), static_cast<std::uint64_t>(count / width),
+                       GatherWindows<width, Index, T>{tile, x, rows}, where);
       } else {
         for_each_index(workspace.executor(), static_cast<std::uint64_t>(count), GatherWindows<1, Index, T>{tile, x, rows}, where);
       }
@@ -254,11 +265,11 @@ class GatheredConv2d {
 
   /// C = A B [+ C], by cuBLASLt where it multiplies these types.
   template <class A, class B, class C>
-  static void product(Workspace<CudaExecutor>& workspace, std::string_view op, const GemmShape& gemm, const A* a, const B* b, C* c,
-                      bool add, const Layout& layout, const std::source_location& where) {
+  static void product(Workspace<CudaExecutor>& workspace, std::string_view op, const GemmShape& gemm, const A* a, const B* b,
+                      C* c, bool add, const Layout& layout, const std::source_location& where) {
     const C* const none = nullptr;
     if (multiply_once_rounded(workspace, op, gemm, a, b, none, c, add, layout.product, where)) return;
-    plain_multiply(workspace.executor(), gemm, a, b, none, c, add, where);
+    plain_multiply(workspace.executor(), op, gemm, a, b, none, c, add, where);
   }
 };
 

@@ -24,14 +24,16 @@ namespace cublas {
 
 /// Whether cuBLASLt multiplies these types, in the precision that the ops promise.
 template <class A, class B, class C>
-inline constexpr bool multiplies = std::is_same_v<A, B> && ((SixteenBit<A> && (std::is_same_v<C, A> || std::is_same_v<C, float>)) ||
-                                                            (FullPrecision<A> && std::is_same_v<C, A>));
+inline constexpr bool multiplies = std::is_same_v<A, B> &&
+                                   ((SixteenBit<A> && (std::is_same_v<C, A> || std::is_same_v<C, float>)) ||
+                                    (FullPrecision<A> && std::is_same_v<C, A>));
 
 /// Queues C = A B [+ bias] [+ C], a bias or what C holds but not both, rounded once. Returns false, with nothing queued,
 /// where cuBLASLt does not multiply these types or has no kernel.
 template <class A, class B, class Bias, class C>
-bool multiply_once_rounded(Workspace<CudaExecutor>& workspace, std::string_view op, const GemmShape& shape, const A* a, const B* b,
-                           const Bias* bias, C* c, bool add, const ProductScratch& scratch, const std::source_location& where) {
+bool multiply_once_rounded(Workspace<CudaExecutor>& workspace, std::string_view op, const GemmShape& shape, const A* a,
+                           const B* b, const Bias* bias, C* c, bool add, const device::Scratch& scratch,
+                           const std::source_location& where) {
   if constexpr (!multiplies<A, B, C>) {
     return false;
   } else {
@@ -66,7 +68,7 @@ struct Backend<CudaExecutor, op::matmul> {
     device::refuse_capture(workspace.executor(), "matmul_prepare", where);
     if constexpr (cublas::multiplies<T, T, T>) {
       if (shape.m == 0 || shape.n == 0 || shape.k == 0) return;
-      const cublas::ProductScratch scratch = scratch_of(workspace);
+      const device::Scratch scratch = scratch_of(workspace);
       plan<T, T>(workspace, shape, scratch, where);
       if constexpr (SixteenBit<T>) {
         plan<T, float>(workspace, shape, scratch, where);
@@ -79,17 +81,18 @@ struct Backend<CudaExecutor, op::matmul> {
   static void run(Workspace<CudaExecutor>& workspace, std::string_view op, const GemmShape& shape, const A* a, const B* b,
                   const Bias* bias, C* c, Accumulate accumulate, const std::source_location& where) {
     const bool add = accumulate == Accumulate::yes;
-    if (shape.k != 0 && cublas::multiply_once_rounded(workspace, op, shape, a, b, bias, c, add, scratch_of(workspace), where)) return;
-    cublas::plain_multiply(workspace.executor(), shape, a, b, bias, c, add, where);
+    if (shape.k != 0 && cublas::multiply_once_rounded(workspace, op, shape, a, b, bias, c, add, scratch_of(workspace), where))
+      return;
+    cublas::plain_multiply(workspace.executor(), op, shape, a, b, bias, c, add, where);
   }
 
  private:
-  static cublas::ProductScratch scratch_of(const Workspace<CudaExecutor>& workspace) {
-    return {workspace.scratch(0, "matmul", std::source_location::current()), workspace.bytes()};
+  static device::Scratch scratch_of(const Workspace<CudaExecutor>& workspace) {
+    return cublas::product_scratch({workspace.scratch(0, "matmul", std::source_location::current()), workspace.bytes()});
   }
 
   template <class T, class C>
-  static void plan(Workspace<CudaExecutor>& workspace, const GemmShape& shape, const cublas::ProductScratch& scratch,
+  static void plan(Workspace<CudaExecutor>& workspace, const GemmShape& shape, const device::Scratch& scratch,
                    const std::source_location& where) {
     const T* const any = nullptr;
     const C* const none = nullptr;

@@ -24,8 +24,8 @@ struct Sum {
 template <>
 struct Backend<CudaExecutor, op::add> {
   template <class A, class B, class Y>
-  static void run(Workspace<CudaExecutor>& workspace, std::int64_t count, const A* a, const B* b, Y* y) {
-    device::map(workspace.executor(), "add", count, device::Sum<Y>{}, y, a, b);
+  static void run(Workspace<CudaExecutor>& workspace, const OpSite& site, std::int64_t count, const A* a, const B* b, Y* y) {
+    device::map(workspace.executor(), site, count, device::Sum<Y>{}, y, a, b);
   }
 };
 

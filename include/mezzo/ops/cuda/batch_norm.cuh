@@ -5,15 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <source_location>
-#include <string_view>
 
 #include <mezzo/executor/cuda.cuh>
 #include <mezzo/executor/memory.hpp>
 #include <mezzo/ops/accumulate.hpp>
 #include <mezzo/ops/cuda/detail/batch_norm_kernels.cuh>
 #include <mezzo/ops/cuda/detail/state.hpp>
-#include <mezzo/ops/detail/batch_norm_spans.hpp>
+#include <mezzo/ops/detail/checks.hpp>
 #include <mezzo/ops/detail/operands.hpp>
+#include <mezzo/ops/named_spans.hpp>
 #include <mezzo/ops/shapes.hpp>
 #include <mezzo/ops/workspace.hpp>
 #include <mezzo/policy/op/pass_through.hpp>
@@ -68,72 +68,73 @@ struct Backend<CudaExecutor, op::batch_norm> {
   }
 
   template <class T, class Real>
-  static void forward(Workspace<CudaExecutor>& workspace, const ImageShape& shape, const T* x, const BatchNormWeights<Real>& weights,
-                      const BatchNormRunning<Real>& running, const BatchNormSaved<Real>& saved, T* y, const BatchNormOptions& options,
-                      const std::source_location& where) {
-    forward<AfterNorm::nothing>(workspace, "batch_norm", shape, x, static_cast<const T*>(nullptr), weights, running, saved, y, options, where);
+  static void forward(Workspace<CudaExecutor>& workspace, const OpSite& site, const ImageShape& shape, const T* x,
+                      const BatchNormWeights<Real>& weights, const BatchNormRunning<Real>& running,
+                      const BatchNormSaved<Real>& saved, T* y, const BatchNormOptions& options) {
+    const T* const none = nullptr;
+    forward<AfterNorm::nothing>(workspace, site, shape, x, none, weights, running, saved, y, options);
   }
 
   /// Statistics, then y = after(normalised x [+ shortcut]).
   template <AfterNorm After, class T, class Real>
-  static void forward(Workspace<CudaExecutor>& workspace, std::string_view op, const ImageShape& shape, const T* x, const T* shortcut,
-                      const BatchNormWeights<Real>& weights, const BatchNormRunning<Real>& running, const BatchNormSaved<Real>& saved,
-                      T* y, const BatchNormOptions& options, const std::source_location& where) {
+  static void forward(Workspace<CudaExecutor>& workspace, const OpSite& site, const ImageShape& shape, const T* x,
+                      const T* shortcut, const BatchNormWeights<Real>& weights, const BatchNormRunning<Real>& running,
+                      const BatchNormSaved<Real>& saved, T* y, const BatchNormOptions& options) {
     const device::StatisticsOutput<Real> out{.mean = saved.mean.data(),
-                                             .inverse_deviation = saved.inverse_deviation.data(),
+                                             .inv_std = saved.inv_std.data(),
                                              .running_mean = running.mean.size() != 0 ? running.mean.data() : nullptr,
                                              .running_variance = running.mean.size() != 0 ? running.variance.data() : nullptr,
                                              .epsilon = options.epsilon,
                                              .momentum = options.momentum};
     const device::NormInput<Real> in{.mean = saved.mean.data(),
-                                     .inverse_deviation = saved.inverse_deviation.data(),
+                                     .inv_std = saved.inv_std.data(),
                                      .variance = nullptr,
                                      .gamma = weights.gamma.data(),
                                      .beta = weights.beta.data(),
                                      .epsilon = options.epsilon};
     with_vectors(shape, {x, shortcut, y}, [&]<int N>(std::integral_constant<int, N>) {
-      const auto tiles = tiles_of<N, device::rows_in_flight<T, 1>>(workspace, shape, where);
-      const auto partials = partials_of<Real>(workspace, op, tiles, where).first;
-      launch(workspace.executor(), "batch_norm", &device::statistics_kernel<N, T, Real>, tiles.grid(), device::channel_threads, where,
-             tiles, x, partials, out);
-      normalise<After, N>(workspace, shape, x, shortcut, in, y, where);
+      const auto tiles = tiles_of<N, device::rows_in_flight<T, 1>>(workspace, site, shape);
+      const auto partials = partials_of<Real>(workspace, site, tiles).first;
+      launch(workspace.executor(), site.op, &device::statistics_kernel<N, T, Real>, tiles.grid(), device::channel_threads,
+             site.where, tiles, x, partials, out);
+      normalise<After, N>(workspace, site, shape, x, shortcut, in, y);
     });
   }
 
   template <class T, class Real>
-  static void inference(Workspace<CudaExecutor>& workspace, const ImageShape& shape, const T* x, const BatchNormWeights<Real>& weights,
-                        const BatchNormRunning<const Real>& running, T* y, const BatchNormOptions& options,
-                        const std::source_location& where) {
-    inference<AfterNorm::nothing>(workspace, shape, x, static_cast<const T*>(nullptr), weights, running, y, options, where);
+  static void inference(Workspace<CudaExecutor>& workspace, const OpSite& site, const ImageShape& shape, const T* x,
+                        const BatchNormWeights<Real>& weights, const BatchNormRunning<const Real>& running, T* y,
+                        const BatchNormOptions& options) {
+    const T* const none = nullptr;
+    inference<AfterNorm::nothing>(workspace, site, shape, x, none, weights, running, y, options);
   }
 
   template <AfterNorm After, class T, class Real>
-  static void inference(Workspace<CudaExecutor>& workspace, const ImageShape& shape, const T* x, const T* shortcut,
-                        const BatchNormWeights<Real>& weights, const BatchNormRunning<const Real>& running, T* y,
-                        const BatchNormOptions& options, const std::source_location& where) {
+  static void inference(Workspace<CudaExecutor>& workspace, const OpSite& site, const ImageShape& shape, const T* x,
+                        const T* shortcut, const BatchNormWeights<Real>& weights, const BatchNormRunning<const Real>& running,
+                        T* y, const BatchNormOptions& options) {
     const device::NormInput<Real> in{.mean = running.mean.data(),
-                                     .inverse_deviation = nullptr,
+                                     .inv_std = nullptr,
                                      .variance = running.variance.data(),
                                      .gamma = weights.gamma.data(),
                                      .beta = weights.beta.data(),
                                      .epsilon = options.epsilon};
-    with_vectors(shape, {x, shortcut, y}, [&]<int N>(std::integral_constant<int, N>) {
-      normalise<After, N>(workspace, shape, x, shortcut, in, y, where);
-    });
+    with_vectors(shape, {x, shortcut, y},
+                 [&]<int N>(std::integral_constant<int, N>) { normalise<After, N>(workspace, site, shape, x, shortcut, in, y); });
   }
 
   template <class T, class Real>
-  static void backward(Workspace<CudaExecutor>& workspace, const ImageShape& shape, const T* x, const T* dy,
+  static void backward(Workspace<CudaExecutor>& workspace, const OpSite& site, const ImageShape& shape, const T* x, const T* dy,
                        const BatchNormWeights<Real>& weights, const BatchNormSaved<const Real>& saved, T* dx,
-                       const BatchNormGradients<Real>& gradients, Accumulate accumulate, const std::source_location& where) {
-    backward<ReluMask::none>(workspace, "batch_norm_backward", shape, {.x = x, .dy = dy}, weights, saved, dx, gradients, accumulate, where);
+                       const BatchNormGradients<Real>& gradients, Accumulate accumulate) {
+    backward<ReluMask::none>(workspace, site, shape, {.x = x, .dy = dy}, weights, saved, dx, gradients, accumulate);
   }
 
   /// What the backward pass reads, and where the gradient past the mask goes.
   template <class T>
   struct Operands {
     const T* x = nullptr;
-    const T* y = nullptr;     ///< for ReluMask::from_output
+    const T* y = nullptr;  ///< for ReluMask::from_output
     const T* dy = nullptr;
     const T* more = nullptr;  ///< for ReluMask::from_output: a second gradient, added to dy; may be null
     T* masked = nullptr;      ///< for ReluMask::from_output
@@ -141,40 +142,43 @@ struct Backend<CudaExecutor, op::batch_norm> {
 
   /// Gradient by x, through the mask of a ReLU where there was one.
   template <ReluMask Mask, class T, class Real>
-  static void backward(Workspace<CudaExecutor>& workspace, std::string_view op, const ImageShape& shape, const Operands<T>& operands,
-                       const BatchNormWeights<Real>& weights, const BatchNormSaved<const Real>& saved, T* dx,
-                       const BatchNormGradients<Real>& gradients, Accumulate accumulate, const std::source_location& where) {
-    with_vectors(shape, {operands.x, operands.y, operands.dy, operands.more, operands.masked, dx}, [&]<int N>(std::integral_constant<int, N>) {
-      constexpr bool from_output = Mask == ReluMask::from_output;
-      const auto run = [&]<bool HasMore>(std::bool_constant<HasMore>) {
-        constexpr int rows = device::rows_in_flight<T, 2 + (from_output ? 1 : 0) + (HasMore ? 1 : 0)>;
-        const auto tiles = tiles_of<N, rows>(workspace, shape, where);
-        const auto [partials, factors] = partials_of<Real>(workspace, op, tiles, where);
-        const device::GradientSumsInput<T, Real> in{.x = operands.x,
-                                                    .y = operands.y,
-                                                    .dy = operands.dy,
-                                                    .more = operands.more,
-                                                    .masked = operands.masked,
-                                                    .mean = saved.mean.data(),
-                                                    .inverse_deviation = saved.inverse_deviation.data(),
-                                                    .gamma = weights.gamma.data(),
-                                                    .beta = weights.beta.data(),
-                                                    .dgamma = gradients.gamma.data(),
-                                                    .dbeta = gradients.beta.data(),
-                                                    .factors = factors,
-                                                    .add = accumulate == Accumulate::yes};
-        launch(workspace.executor(), "batch_norm_backward", &device::gradient_sums_kernel<Mask, HasMore, from_output, N, T, Real>,
-               tiles.grid(), device::channel_threads, where, tiles, in, partials);
-        if (tiles.rows == 0) return;
-        const auto next = tiles_of<N, device::rows_in_flight<T, 2>>(workspace, shape, where);
-        launch(workspace.executor(), "batch_norm_backward", &device::gradient_kernel<Mask == ReluMask::recomputed, N, T, Real>,
-               next.grid(), device::channel_threads, where, next, in, from_output ? static_cast<const T*>(operands.masked) : operands.dy, dx);
-      };
-      if constexpr (from_output) {
-        if (operands.more != nullptr) return run(std::bool_constant<true>{});
-      }
-      run(std::bool_constant<false>{});
-    });
+  static void backward(Workspace<CudaExecutor>& workspace, const OpSite& site, const ImageShape& shape,
+                       const Operands<T>& operands, const BatchNormWeights<Real>& weights,
+                       const BatchNormSaved<const Real>& saved, T* dx, const BatchNormGradients<Real>& gradients,
+                       Accumulate accumulate) {
+    with_vectors(shape, {operands.x, operands.y, operands.dy, operands.more, operands.masked, dx},
+                 [&]<int N>(std::integral_constant<int, N>) {
+                   constexpr bool from_output = Mask == ReluMask::from_output;
+                   const auto run = [&]<bool HasMore>(std::bool_constant<HasMore>) {
+                     constexpr int rows = device::rows_in_flight<T, 2 + (from_output ? 1 : 0) + (HasMore ? 1 : 0)>;
+                     const auto tiles = tiles_of<N, rows>(workspace, site, shape);
+                     const auto [partials, factors] = partials_of<Real>(workspace, site, tiles);
+                     const device::GradientSumsInput<T, Real> in{.x = operands.x,
+                                                                 .y = operands.y,
+                                                                 .dy = operands.dy,
+                                                                 .more = operands.more,
+                                                                 .masked = operands.masked,
+                                                                 .mean = saved.mean.data(),
+                                                                 .inv_std = saved.inv_std.data(),
+                                                                 .gamma = weights.gamma.data(),
+                                                                 .beta = weights.beta.data(),
+                                                                 .dgamma = gradients.gamma.data(),
+                                                                 .dbeta = gradients.beta.data(),
+                                                                 .factors = factors,
+                                                                 .add = accumulate == Accumulate::yes};
+                     launch(workspace.executor(), site.op, &device::gradient_sums_kernel<Mask, HasMore, from_output, N, T, Real>,
+                            tiles.grid(), device::channel_threads, site.where, tiles, in, partials);
+                     if (tiles.rows == 0) return;
+                     const auto next = tiles_of<N, device::rows_in_flight<T, 2>>(workspace, site, shape);
+                     launch(workspace.executor(), site.op, &device::gradient_kernel<Mask == ReluMask::recomputed, N, T, Real>,
+                            next.grid(), device::channel_threads, site.where, next, in,
+                            from_output ? static_cast<const T*>(operands.masked) : operands.dy, dx);
+                   };
+                   if constexpr (from_output) {
+                     if (operands.more != nullptr) return run(std::bool_constant<true>{});
+                   }
+                   run(std::bool_constant<false>{});
+                 });
   }
 
  private:
@@ -192,10 +196,11 @@ struct Backend<CudaExecutor, op::batch_norm> {
   }
 
   template <int N, int Rows>
-  static device::ChannelTiles tiles_of(const Workspace<CudaExecutor>& workspace, const ImageShape& shape, const std::source_location& where) {
-    const auto tiles = device::ChannelTiles::of(rows_of(shape), shape.channels, N, Rows, multiprocessors(workspace.executor(), where));
+  static device::ChannelTiles tiles_of(const Workspace<CudaExecutor>& workspace, const OpSite& site, const ImageShape& shape) {
+    const auto tiles =
+        device::ChannelTiles::of(rows_of(shape), shape.channels, N, Rows, multiprocessors(workspace.executor(), site.where));
     if (tiles.tiles > device::State::ticket_count) {
-      fail<InvalidArgument>(where, "batch_norm", "on CUDA there may be at most ",
+      fail<InvalidArgument>(site.where, site.op, "on CUDA there may be at most ",
                             std::int64_t{device::State::ticket_count} * tiles.width * N, " channels, got ", shape.channels);
     }
     return tiles;
@@ -208,21 +213,20 @@ struct Backend<CudaExecutor, op::batch_norm> {
   };
 
   template <class Real>
-  static Scratch<Real> partials_of(Workspace<CudaExecutor>& workspace, std::string_view op, const device::ChannelTiles& tiles,
-                                   const std::source_location& where) {
-    const device::State& state = device::state_of(workspace, op, where);
+  static Scratch<Real> partials_of(Workspace<CudaExecutor>& workspace, const OpSite& site, const device::ChannelTiles& tiles) {
+    const device::State& state = device::state_of(workspace, site.op, site.where);
     const std::size_t bytes = device::ChannelScratch<Real>(tiles, nullptr).bytes;
-    const device::ChannelScratch<Real> scratch(tiles, workspace.scratch(bytes, op, where));
+    const device::ChannelScratch<Real> scratch(tiles, workspace.scratch(bytes, site.op, site.where));
     return {{scratch.first, scratch.second, state.tickets()}, scratch.factors};
   }
 
   template <AfterNorm After, int N, class T, class Real>
-  static void normalise(const Workspace<CudaExecutor>& workspace, const ImageShape& shape, const T* x, const T* shortcut,
-                        const device::NormInput<Real>& in, T* y, const std::source_location& where) {
+  static void normalise(const Workspace<CudaExecutor>& workspace, const OpSite& site, const ImageShape& shape, const T* x,
+                        const T* shortcut, const device::NormInput<Real>& in, T* y) {
     constexpr int rows = device::rows_of_normalise<T, After == AfterNorm::add_relu>;
-    const auto tiles = tiles_of<N, rows>(workspace, shape, where);
-    launch(workspace.executor(), "batch_norm", &device::normalise_kernel<After, N, T, Real>, tiles.grid(), device::channel_threads,
-           where, tiles, x, shortcut, in, y);
+    const auto tiles = tiles_of<N, rows>(workspace, site, shape);
+    launch(workspace.executor(), site.op, &device::normalise_kernel<After, N, T, Real>, tiles.grid(), device::channel_threads,
+           site.where, tiles, x, shortcut, in, y);
   }
 };
 

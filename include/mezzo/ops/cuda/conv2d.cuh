@@ -18,11 +18,6 @@ using CudaConv2d = cublas::GatheredConv2d;
 #endif
 
 template <>
-struct Backend<CudaExecutor, op::conv2d> : CudaConv2d {
-  template <class T>
-  static void prepare(Workspace<CudaExecutor>& workspace, const Conv2dShape& shape, const std::source_location& where) {
-    CudaConv2d::prepare<T>(workspace, shape, where);
-  }
-};
+struct Backend<CudaExecutor, op::conv2d> : CudaConv2d {};
 
 }  // namespace mezzo::detail

@@ -2,10 +2,10 @@
 // The bias gradient of a linear layer on CUDA; its products are matmul's.
 
 #include <cstdint>
-#include <source_location>
 
-#include <mezzo/ops/cuda/detail/vector.cuh>
 #include <mezzo/ops/cublas/gemm.cuh>
+#include <mezzo/ops/cuda/detail/vector.cuh>
+#include <mezzo/ops/detail/checks.hpp>
 #include <mezzo/ops/detail/operands.hpp>
 #include <mezzo/ops/shapes.hpp>
 
@@ -17,8 +17,8 @@ inline constexpr std::uint32_t column_lanes = 32;  // rows that a block takes at
 
 /// Sums of the columns of dy[rows, columns], each in one fixed order.
 template <class DY, class DB, class Real>
-__global__ void __launch_bounds__(32 * column_lanes) column_sums_kernel(std::int64_t rows, std::int64_t columns, const DY* dy, DB* db,
-                                                                       bool add) {
+__global__ void __launch_bounds__(32 * column_lanes)
+    column_sums_kernel(std::int64_t rows, std::int64_t columns, const DY* dy, DB* db, bool add) {
   __shared__ Real sums[column_lanes][33];
   const std::uint32_t x = threadIdx.x % 32;
   const std::uint32_t lane = threadIdx.x / 32;
@@ -42,11 +42,12 @@ __global__ void __launch_bounds__(32 * column_lanes) column_sums_kernel(std::int
 template <>
 struct Backend<CudaExecutor, op::linear> {
   template <class DY, class DB>
-  static void bias_gradient(Workspace<CudaExecutor>& workspace, const LinearShape& shape, const DY* dy, DB* db, Accumulate accumulate) {
+  static void bias_gradient(Workspace<CudaExecutor>& workspace, const OpSite& site, const LinearShape& shape, const DY* dy,
+                            DB* db, Accumulate accumulate) {
     using Real = accumulation_t<DY, DB>;
     const auto blocks = static_cast<std::uint32_t>((shape.out_features + 31) / 32);
-    launch(workspace.executor(), "linear_bias_gradient", &device::column_sums_kernel<DY, DB, Real>, blocks, 32 * device::column_lanes,
-           std::source_location::current(), shape.batch, shape.out_features, dy, db, accumulate == Accumulate::yes);
+    launch(workspace.executor(), site.op, &device::column_sums_kernel<DY, DB, Real>, blocks, 32 * device::column_lanes,
+           site.where, shape.batch, shape.out_features, dy, db, accumulate == Accumulate::yes);
   }
 };
 

@@ -5,7 +5,9 @@
 
 #include <mezzo/executor/cuda.cuh>
 #include <mezzo/numeric/convert.hpp>
+#include <mezzo/ops/cuda/detail/map.cuh>
 #include <mezzo/ops/cuda/detail/vector.cuh>
+#include <mezzo/ops/detail/checks.hpp>
 #include <mezzo/ops/detail/operands.hpp>
 #include <mezzo/ops/shapes.hpp>
 #include <mezzo/ops/workspace.hpp>
@@ -43,7 +45,8 @@ struct ElementPlace {
     const std::int64_t image = rest / shape.height;
     const std::int64_t row = y / shape.stride;
     const std::int64_t column = x / shape.stride;
-    if (row < shape.out_height() && column < shape.out_width() && y % shape.stride < shape.window && x % shape.stride < shape.window) {
+    if (row < shape.out_height() && column < shape.out_width() && y % shape.stride < shape.window &&
+        x % shape.stride < shape.window) {
       result = ((image * shape.out_height() + row) * shape.out_width() + column) * shape.channels + channel;
     }
   }
@@ -103,7 +106,8 @@ struct AvgPool {
     const WindowPlace place(shape, static_cast<std::int64_t>(index));
     Real sum{0};
     for (std::int64_t i = 0; i < shape.window; ++i) {
-      for (std::int64_t j = 0; j < shape.window; ++j) sum += convert<Real>(x[place.first + (i * shape.width + j) * shape.channels]);
+      for (std::int64_t j = 0; j < shape.window; ++j)
+        sum += convert<Real>(x[place.first + (i * shape.width + j) * shape.channels]);
     }
     y[index] = convert<T>(sum / static_cast<Real>(shape.window * shape.window));
   }
@@ -117,7 +121,8 @@ struct AvgPoolBackward {
   __device__ void operator()(std::uint64_t i) const {
     using Real = accumulation_t<T>;
     const ElementPlace place(shape, static_cast<std::int64_t>(i));
-    const Real value = place.result >= 0 ? convert<Real>(dy[place.result]) / static_cast<Real>(shape.window * shape.window) : Real{0};
+    const Real value =
+        place.result >= 0 ? convert<Real>(dy[place.result]) / static_cast<Real>(shape.window * shape.window) : Real{0};
     dx[i] = convert<T>(value);
   }
 };
@@ -170,61 +175,66 @@ struct GlobalAvgPoolBackward {
   }
 };
 
-inline std::uint64_t results_of(const Pool2dShape& shape) {
-  return static_cast<std::uint64_t>(shape.batch * shape.out_height() * shape.out_width() * shape.channels);
+inline std::int64_t results_of(const Pool2dShape& shape) {
+  return shape.batch * shape.out_height() * shape.out_width() * shape.channels;
 }
-inline std::uint64_t elements_of(const Pool2dShape& shape) {
-  return static_cast<std::uint64_t>(shape.batch * shape.height * shape.width * shape.channels);
-}
+inline std::int64_t elements_of(const Pool2dShape& shape) { return shape.batch * shape.height * shape.width * shape.channels; }
 
 }  // namespace device
 
 template <>
 struct Backend<CudaExecutor, op::max_pool2d> {
   template <class T>
-  static void forward(Workspace<CudaExecutor>& workspace, const Pool2dShape& shape, const T* x, T* y) {
-    const std::uint64_t count = device::results_of(shape);
-    for_each_index(workspace.executor(), count, device::MaxPool<T>{shape, x, y});
+  static void forward(Workspace<CudaExecutor>& workspace, const OpSite& site, const Pool2dShape& shape, const T* x, T* y) {
+    launch_for_each_index(workspace.executor(), site.op, static_cast<std::uint64_t>(device::results_of(shape)),
+                          device::MaxPool<T>{shape, x, y}, site.where);
   }
   template <class T>
-  static void backward(Workspace<CudaExecutor>& workspace, const Pool2dShape& shape, const T* x, const T* dy, T* dx) {
-    for_each_index(workspace.executor(), device::elements_of(shape), device::MaxPoolBackward<T>{shape, x, dy, dx});
+  static void backward(Workspace<CudaExecutor>& workspace, const OpSite& site, const Pool2dShape& shape, const T* x, const T* dy,
+                       T* dx) {
+    launch_for_each_index(workspace.executor(), site.op, static_cast<std::uint64_t>(device::elements_of(shape)),
+                          device::MaxPoolBackward<T>{shape, x, dy, dx}, site.where);
   }
 };
 
 template <>
 struct Backend<CudaExecutor, op::avg_pool2d> {
   template <class T>
-  static void forward(Workspace<CudaExecutor>& workspace, const Pool2dShape& shape, const T* x, T* y) {
-    for_each_index(workspace.executor(), device::results_of(shape), device::AvgPool<T>{shape, x, y});
+  static void forward(Workspace<CudaExecutor>& workspace, const OpSite& site, const Pool2dShape& shape, const T* x, T* y) {
+    launch_for_each_index(workspace.executor(), site.op, static_cast<std::uint64_t>(device::results_of(shape)),
+                          device::AvgPool<T>{shape, x, y}, site.where);
   }
   template <class T>
-  static void backward(Workspace<CudaExecutor>& workspace, const Pool2dShape& shape, const T* dy, T* dx) {
-    for_each_index(workspace.executor(), device::elements_of(shape), device::AvgPoolBackward<T>{shape, dy, dx});
+  static void backward(Workspace<CudaExecutor>& workspace, const OpSite& site, const Pool2dShape& shape, const T* dy, T* dx) {
+    launch_for_each_index(workspace.executor(), site.op, static_cast<std::uint64_t>(device::elements_of(shape)),
+                          device::AvgPoolBackward<T>{shape, dy, dx}, site.where);
   }
 };
 
 template <>
 struct Backend<CudaExecutor, op::adaptive_avg_pool2d> {
   template <class T>
-  static void forward(Workspace<CudaExecutor>& workspace, const ImageShape& shape, const T* x, T* y) {
-    run<device::GlobalAvgPool, T>(workspace, shape, shape.batch, x, y);
+  static void forward(Workspace<CudaExecutor>& workspace, const OpSite& site, const ImageShape& shape, const T* x, T* y) {
+    run<device::GlobalAvgPool, T>(workspace, site, shape, shape.batch, x, y);
   }
   template <class T>
-  static void backward(Workspace<CudaExecutor>& workspace, const ImageShape& shape, const T* dy, T* dx) {
-    run<device::GlobalAvgPoolBackward, T>(workspace, shape, shape.batch * shape.height * shape.width, dy, dx);
+  static void backward(Workspace<CudaExecutor>& workspace, const OpSite& site, const ImageShape& shape, const T* dy, T* dx) {
+    run<device::GlobalAvgPoolBackward, T>(workspace, site, shape, shape.batch * shape.height * shape.width, dy, dx);
   }
 
  private:
   template <template <int, class> class Functor, class T>
-  static void run(const Workspace<CudaExecutor>& workspace, const ImageShape& shape, std::int64_t rows, const T* in, T* out) {
+  static void run(const Workspace<CudaExecutor>& workspace, const OpSite& site, const ImageShape& shape, std::int64_t rows,
+                  const T* in, T* out) {
     constexpr int width = device::vector_width;
     const std::int64_t pixels = shape.height * shape.width;
     const std::int64_t count = rows * shape.channels;
     if (shape.channels % width == 0 && device::is_aligned(in) && device::is_aligned(out)) {
-      for_each_index(workspace.executor(), static_cast<std::uint64_t>(count / width), Functor<width, T>{pixels, shape.channels, in, out});
+      launch_for_each_index(workspace.executor(), site.op, static_cast<std::uint64_t>(count / width),
+                            Functor<width, T>{pixels, shape.channels, in, out}, site.where);
     } else {
-      for_each_index(workspace.executor(), static_cast<std::uint64_t>(count), Functor<1, T>{pixels, shape.channels, in, out});
+      launch_for_each_index(workspace.executor(), site.op, static_cast<std::uint64_t>(count),
+                            Functor<1, T>{pixels, shape.channels, in, out}, site.where);
     }
   }
 };

@@ -29,14 +29,16 @@ struct Relu {
 
 template <>
 struct Backend<CudaExecutor, op::relu> {
-  /// out[i] = value[i] where gate[i] passes, else 0.
+  template <class T>
+  static void forward(Workspace<CudaExecutor>& workspace, const OpSite& site, std::int64_t count, const T* x, T* y) {
+    device::map(workspace.executor(), site, count, device::Relu{}, y, x);
+  }
+
+  /// dx[i] = dy[i] where y[i] passes, else 0.
   template <class T, class Gate>
-  static void gated(Workspace<CudaExecutor>& workspace, std::int64_t count, const T* value, const Gate* gate, T* out) {
-    if (static_cast<const void*>(value) == static_cast<const void*>(gate)) {
-      device::map(workspace.executor(), "relu", count, device::Relu{}, out, value);
-    } else {
-      device::map(workspace.executor(), "relu_backward", count, device::ReluGated{}, out, value, gate);
-    }
+  static void backward(Workspace<CudaExecutor>& workspace, const OpSite& site, std::int64_t count, const T* dy, const Gate* y,
+                       T* dx) {
+    device::map(workspace.executor(), site, count, device::ReluGated{}, dx, dy, y);
   }
 };
 

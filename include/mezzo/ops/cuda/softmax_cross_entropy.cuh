@@ -5,17 +5,16 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <source_location>
-#include <string_view>
 
 #include <mezzo/executor/cuda.cuh>
 #include <mezzo/numeric/convert.hpp>
 #include <mezzo/ops/accumulate.hpp>
 #include <mezzo/ops/cuda/detail/state.hpp>
 #include <mezzo/ops/cuda/detail/vector.cuh>
+#include <mezzo/ops/detail/checks.hpp>
 #include <mezzo/ops/detail/loss_multiplier.hpp>
-#include <mezzo/ops/detail/loss_result.hpp>
 #include <mezzo/ops/detail/operands.hpp>
+#include <mezzo/ops/named_spans.hpp>
 #include <mezzo/ops/shapes.hpp>
 #include <mezzo/ops/workspace.hpp>
 #include <mezzo/policy/op/float32.hpp>
@@ -33,10 +32,10 @@ struct LossOperands {
   std::int64_t classes;
   const T* logits;
   const Label* labels;
-  G* gradient;             ///< null: only the result is wanted
-  Real* loss;              ///< may be null
-  std::int32_t* correct;   ///< may be null
-  double rows;             ///< that the mean is taken over
+  G* gradient;            ///< null: only the result is wanted
+  Real* loss;             ///< may be null
+  std::int32_t* correct;  ///< may be null
+  double rows;            ///< that the mean is taken over
   bool add;
   State::Partial* partials;
   std::uint32_t* ticket;
@@ -55,7 +54,8 @@ struct RowLoss {
 };
 
 template <class T, class Label, class Real, class G>
-__device__ __forceinline__ RowLoss<Real> loss_of_row(const LossOperands<T, Label, Real, G>& operands, std::int64_t row, Real factor) {
+__device__ __forceinline__ RowLoss<Real> loss_of_row(const LossOperands<T, Label, Real, G>& operands, std::int64_t row,
+                                                     Real factor) {
   const std::int64_t classes = operands.classes;
   const T* const values = operands.logits + row * classes;
   const auto lane = static_cast<std::int64_t>(threadIdx.x % 32);
@@ -95,7 +95,8 @@ __device__ __forceinline__ RowLoss<Real> loss_of_row(const LossOperands<T, Label
 
 template <class T, class Label, class Real, class G, class Multiplier>
 __global__ void __launch_bounds__(32 * loss_warps)
-    cross_entropy_kernel(const __grid_constant__ LossOperands<T, Label, Real, G> operands, const __grid_constant__ Multiplier multiplier) {
+    cross_entropy_kernel(const __grid_constant__ LossOperands<T, Label, Real, G> operands,
+                         const __grid_constant__ Multiplier multiplier) {
   __shared__ double losses[loss_warps * 32];
   __shared__ std::int64_t hits[loss_warps * 32];
   const std::uint32_t warp = threadIdx.x / 32;
@@ -103,7 +104,8 @@ __global__ void __launch_bounds__(32 * loss_warps)
   const Real factor = static_cast<Real>(static_cast<double>(multiplier_of(multiplier)) / operands.rows);
   double loss = 0;
   std::int64_t correct = 0;
-  for (std::int64_t row = std::int64_t{blockIdx.x} * loss_warps + warp; row < operands.batch; row += std::int64_t{gridDim.x} * loss_warps) {
+  for (std::int64_t row = std::int64_t{blockIdx.x} * loss_warps + warp; row < operands.batch;
+       row += std::int64_t{gridDim.x} * loss_warps) {
     const RowLoss<Real> result = loss_of_row(operands, row, factor);
     loss += static_cast<double>(result.loss);
     correct += result.correct ? 1 : 0;
@@ -145,12 +147,17 @@ __global__ void __launch_bounds__(32 * loss_warps)
 
 template <>
 struct Backend<CudaExecutor, op::cross_entropy> {
+  /// There is nothing to plan; this makes the counters and the room for partial sums.
+  static void prepare(Workspace<CudaExecutor>& workspace, const OpSite& site) {
+    static_cast<void>(device::state_of(workspace, site.op, site.where));
+  }
+
   /// `gradient` may be null: only the result is wanted.
   template <class T, class Label, class Real, class G, class Multiplier>
   static void run(Workspace<CudaExecutor>& workspace, const ClassificationShape& shape, const T* logits, const Label* labels,
                   const LossResult<Real>& result, G* gradient, const Multiplier& multiplier, Accumulate accumulate,
-                  std::string_view op, const std::source_location& where) {
-    const device::State& state = device::state_of(workspace, op, where);
+                  const OpSite& site) {
+    const device::State& state = device::state_of(workspace, site.op, site.where);
     const std::int64_t wanted = (shape.batch + device::loss_warps - 1) / device::loss_warps;
     const auto blocks = static_cast<std::uint32_t>(std::clamp<std::int64_t>(wanted, 1, device::State::partial_count));
     const device::LossOperands<T, Label, Real, G> operands{
@@ -165,8 +172,8 @@ struct Backend<CudaExecutor, op::cross_entropy> {
         .add = accumulate == Accumulate::yes,
         .partials = state.partials(),
         .ticket = state.tickets()};
-    launch(workspace.executor(), "cross_entropy", &device::cross_entropy_kernel<T, Label, Real, G, Multiplier>, blocks,
-           32 * device::loss_warps, where, operands, multiplier);
+    launch(workspace.executor(), site.op, &device::cross_entropy_kernel<T, Label, Real, G, Multiplier>, blocks,
+           32 * device::loss_warps, site.where, operands, multiplier);
   }
 };
 

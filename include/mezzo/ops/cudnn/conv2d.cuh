@@ -16,7 +16,9 @@
 #include <mezzo/executor/cuda.cuh>
 #include <mezzo/ops/accumulate.hpp>
 #include <mezzo/ops/cublas/conv2d.cuh>
+#include <mezzo/ops/cuda/detail/scratch.hpp>
 #include <mezzo/ops/cudnn/detail/convolutions.cuh>
+#include <mezzo/ops/detail/conv2d_pass.hpp>
 #include <mezzo/ops/detail/operands.hpp>
 #include <mezzo/ops/shapes.hpp>
 #include <mezzo/ops/workspace.hpp>
@@ -48,7 +50,9 @@ class GraphConv2d {
                       const std::source_location& where) {
     if constexpr (convolves<X, W, Y>) {
       const Call call{workspace, "conv2d", where};
-      if (is_fast<X>(workspace) && aligned(x, w, y) && run<X, Y>(call, Pass::forward, shape, x, w, y, scratch_of(workspace, 0))) return;
+      if (is_fast<X>(workspace) && aligned(x, w, y) &&
+          run<X, Y>(call, Conv2dPass::forward, shape, x, w, y, scratch_of(workspace)))
+        return;
     }
     Gathered::forward(workspace, shape, x, w, y, where);
   }
@@ -60,7 +64,7 @@ class GraphConv2d {
       const Call call{workspace, "conv2d_data_gradient", where};
       if (is_fast<DY>(workspace) && aligned(dy, w, dx)) {
         if (accumulate == Accumulate::no) {
-          if (run<DY, DX>(call, Pass::data_gradient, shape, dy, w, dx, scratch_of(workspace, 0))) return;
+          if (run<DY, DX>(call, Conv2dPass::data_gradient, shape, dy, w, dx, scratch_of(workspace))) return;
         } else if constexpr (std::is_same_v<DY, DX>) {
           if (add_data_gradient(call, shape, dy, w, dx)) return;
         }
@@ -76,12 +80,13 @@ class GraphConv2d {
       const Call call{workspace, "conv2d_weight_gradient", where};
       if (is_fast<X>(workspace) && shape.batch != 0 && aligned(x, dy, dw)) {
         if (accumulate == Accumulate::no) {
-          if (run<X, DW>(call, Pass::weight_gradient, shape, dy, x, dw, scratch_of(workspace, 0))) return;
-        } else if (weight_bytes(shape) <= workspace.bytes()) {
-          float* const sums = reinterpret_cast<float*>(workspace.scratch(weight_bytes(shape), call.op, where));
-          if (run<X, float>(call, Pass::weight_gradient, shape, dy, x, sums, scratch_of(workspace, weight_bytes(shape)))) {
-            const std::int64_t count = shape.out_channels * shape.kernel * shape.kernel * shape.in_channels;
-            for_each_index(workspace.executor(), static_cast<std::uint64_t>(count), cublas::StoreSums<float, DW>{sums, dw, true}, where);
+          if (run<X, DW>(call, Conv2dPass::weight_gradient, shape, dy, x, dw, scratch_of(workspace))) return;
+        } else {
+          Scratch scratch = scratch_of(workspace);
+          float* const sums = reinterpret_cast<float*>(scratch.take(weight_bytes(shape)).memory);
+          if (sums != nullptr && run<X, float>(call, Conv2dPass::weight_gradient, shape, dy, x, sums, scratch)) {
+            for_each_index(workspace.executor(), weight_bytes(shape) / sizeof(float),
+                           cublas::StoreSums<float, DW>{sums, dw, true}, where);
             return;
           }
         }
@@ -97,8 +102,9 @@ class GraphConv2d {
 
   /// Types that cuDNN convolves in the precision that the ops promise.
   template <class A, class B, class C>
-  static constexpr bool convolves = std::is_same_v<A, B> && ((SixteenBit<A> && (std::is_same_v<C, A> || std::is_same_v<C, float>)) ||
-                                                             (std::is_same_v<A, float> && std::is_same_v<C, float>));
+  static constexpr bool convolves = std::is_same_v<A, B> &&
+                                    ((SixteenBit<A> && (std::is_same_v<C, A> || std::is_same_v<C, float>)) ||
+                                     (std::is_same_v<A, float> && std::is_same_v<C, float>));
 
   struct Call {
     Workspace<CudaExecutor>& workspace;
@@ -106,24 +112,15 @@ class GraphConv2d {
     const std::source_location& where;
   };
 
-  struct Scratch {
-    std::byte* memory;
-    std::size_t bytes;
-  };
+  using Scratch = device::Scratch;
 
-  /// The scratch from byte `used` on, aligned as cuDNN wants it.
-  static Scratch scratch_of(const Workspace<CudaExecutor>& workspace, std::size_t used) {
-    constexpr std::size_t alignment = 256;
-    std::byte* const memory = workspace.scratch(0, "conv2d", std::source_location::current());
-    const std::size_t skip = (alignment - reinterpret_cast<std::uintptr_t>(memory) % alignment) % alignment;
-    if (memory == nullptr || workspace.bytes() <= used + skip) return {nullptr, 0};
-    return {memory + used + skip, workspace.bytes() - used - skip};
+  static Scratch scratch_of(const Workspace<CudaExecutor>& workspace) {
+    return {workspace.scratch(0, "conv2d", std::source_location::current()), workspace.bytes()};
   }
 
   /// Bytes of an unrounded weight gradient.
   static std::size_t weight_bytes(const Conv2dShape& shape) {
-    const auto count = static_cast<std::size_t>(shape.out_channels * shape.kernel * shape.kernel * shape.in_channels);
-    return (count * sizeof(float) + 255) / 256 * 256;
+    return static_cast<std::size_t>(shape.out_channels * shape.kernel * shape.kernel * shape.in_channels) * sizeof(float);
   }
 
   template <class... T>
@@ -140,21 +137,20 @@ class GraphConv2d {
   /// Plans every pass; returns whether cuDNN has kernels for all of them.
   template <class T>
   static bool plan_all(const Call& call, const Conv2dShape& shape) {
-    bool all = plan<T, T>(call, Pass::forward, shape, scratch_of(call.workspace, 0)).found();
-    all = plan<T, T>(call, Pass::data_gradient, shape, scratch_of(call.workspace, 0)).found() && all;
+    bool all = plan<T, T>(call, Conv2dPass::forward, shape, scratch_of(call.workspace)).found();
+    all = plan<T, T>(call, Conv2dPass::data_gradient, shape, scratch_of(call.workspace)).found() && all;
     all = can_add<T>(call, shape) && all;
-    if constexpr (!std::is_same_v<T, float>) all = plan<T, T>(call, Pass::weight_gradient, shape, scratch_of(call.workspace, 0)).found() && all;
-    all = plan<T, float>(call, Pass::weight_gradient, shape, scratch_of(call.workspace, 0)).found() && all;
-    if (weight_bytes(shape) <= call.workspace.bytes()) {
-      all = plan<T, float>(call, Pass::weight_gradient, shape, scratch_of(call.workspace, weight_bytes(shape))).found() && all;
-    } else {
-      all = false;
-    }
-    return all;
+    if constexpr (!std::is_same_v<T, float>)
+      all = plan<T, T>(call, Conv2dPass::weight_gradient, shape, scratch_of(call.workspace)).found() && all;
+    all = plan<T, float>(call, Conv2dPass::weight_gradient, shape, scratch_of(call.workspace)).found() && all;
+    Scratch scratch = scratch_of(call.workspace);
+    return scratch.take(weight_bytes(shape)).memory != nullptr &&
+           plan<T, float>(call, Conv2dPass::weight_gradient, shape, scratch).found() && all;
   }
 
   template <class In, class Out>
-  static const ConvolutionPlan& plan(const Call& call, Pass pass, const Conv2dShape& shape, const Scratch& scratch, bool add = false) {
+  static const ConvolutionPlan& plan(const Call& call, Conv2dPass pass, const Conv2dShape& shape, const Scratch& scratch,
+                                     bool add = false) {
     auto& convolutions = call.workspace.template kept<Convolutions>(call.workspace.executor(), call.op, call.where);
     const ConvolutionKey key{.pass = pass,
                              .in = element_type_of<In>,
@@ -172,9 +168,14 @@ class GraphConv2d {
       const auto* const second = reinterpret_cast<const In*>(trial.second.data());
       auto* const out = reinterpret_cast<Out*>(trial.out.data());
       switch (pass) {
-        case Pass::forward: Gathered::forward(call.workspace, shape, first, second, out, call.where); break;
-        case Pass::data_gradient: Gathered::data_gradient(call.workspace, shape, first, second, out, Accumulate::no, call.where); break;
-        default: Gathered::weight_gradient(call.workspace, shape, second, first, out, Accumulate::no, call.where);
+        case Conv2dPass::forward:
+          Gathered::forward(call.workspace, shape, first, second, out, call.where);
+          break;
+        case Conv2dPass::data_gradient:
+          Gathered::data_gradient(call.workspace, shape, first, second, out, Accumulate::no, call.where);
+          break;
+        default:
+          Gathered::weight_gradient(call.workspace, shape, second, first, out, Accumulate::no, call.where);
       }
       return true;
     };
@@ -182,8 +183,8 @@ class GraphConv2d {
   }
 
   template <class In, class Out>
-  static bool run(const Call& call, Pass pass, const Conv2dShape& shape, const In* first, const In* second, Out* out, const Scratch& scratch,
-                  bool add = false) {
+  static bool run(const Call& call, Conv2dPass pass, const Conv2dShape& shape, const In* first, const In* second, Out* out,
+                  const Scratch& scratch, bool add = false) {
     const ConvolutionPlan& chosen = plan<In, Out>(call, pass, shape, scratch, add);
     if (!chosen.found()) return false;
     auto& convolutions = call.workspace.template kept<Convolutions>(call.workspace.executor(), call.op, call.where);
@@ -191,32 +192,37 @@ class GraphConv2d {
     return true;
   }
 
-  /// Images of a tile of a data gradient that is computed unrounded beside its output and then added: half of the scratch.
-  static std::int64_t tile_images(const Workspace<CudaExecutor>& workspace, const Conv2dShape& shape) {
-    const auto image = static_cast<std::size_t>(shape.height * shape.width * shape.in_channels) * sizeof(float);
-    const auto most = static_cast<std::int64_t>(workspace.bytes() / 2 / image);
-    if (most == 0) return 0;
-    const std::int64_t tiles = (shape.batch + most - 1) / most;
-    return (shape.batch + tiles - 1) / tiles;
-  }
+  /// A data gradient that is computed unrounded beside its output and then added, by tiles of images.
+  struct Tiles {
+    Scratch sums, kernel;     ///< each half of the scratch
+    std::int64_t images = 0;  ///< of a tile; 0 where there is no room for one
 
-  static Scratch second_half(const Workspace<CudaExecutor>& workspace) { return scratch_of(workspace, workspace.bytes() / 2 / 256 * 256); }
+    Tiles(const Workspace<CudaExecutor>& workspace, const Conv2dShape& shape) : kernel(scratch_of(workspace)) {
+      sums = kernel.take(kernel.bytes / 2);
+      const auto image = static_cast<std::size_t>(shape.height * shape.width * shape.in_channels) * sizeof(float);
+      const auto most = static_cast<std::int64_t>(sums.bytes / image);
+      if (most == 0) return;
+      const std::int64_t tiles = (shape.batch + most - 1) / most;
+      images = (shape.batch + tiles - 1) / tiles;
+    }
+  };
 
   /// Whether the data gradient can be added to what dx holds: in one kernel, or by tiles.
   template <class T>
   static bool can_add(const Call& call, const Conv2dShape& shape) {
-    return plan<T, T>(call, Pass::data_gradient, shape, scratch_of(call.workspace, 0), true).found() || can_add_tiles<T>(call, shape);
+    return plan<T, T>(call, Conv2dPass::data_gradient, shape, scratch_of(call.workspace), true).found() ||
+           can_add_tiles<T>(call, shape);
   }
 
   template <class T>
   static bool can_add_tiles(const Call& call, const Conv2dShape& shape) {
-    const std::int64_t images = tile_images(call.workspace, shape);
-    if (images == 0) return false;
-    for (const std::int64_t batch : {images, shape.batch % images}) {
+    const Tiles tiles(call.workspace, shape);
+    if (tiles.images == 0) return false;
+    for (const std::int64_t batch : {tiles.images, shape.batch % tiles.images}) {
       if (batch == 0) continue;
       Conv2dShape tile = shape;
       tile.batch = batch;
-      if (!plan<T, float>(call, Pass::data_gradient, tile, second_half(call.workspace)).found()) return false;
+      if (!plan<T, float>(call, Conv2dPass::data_gradient, tile, tiles.kernel).found()) return false;
     }
     return true;
   }
@@ -224,17 +230,17 @@ class GraphConv2d {
   template <class T>
   static bool add_data_gradient(const Call& call, const Conv2dShape& shape, const T* dy, const T* w, T* dx) {
     Workspace<CudaExecutor>& workspace = call.workspace;
-    if (run<T, T>(call, Pass::data_gradient, shape, dy, w, dx, scratch_of(workspace, 0), true)) return true;
-    const std::int64_t images = tile_images(workspace, shape);
+    if (run<T, T>(call, Conv2dPass::data_gradient, shape, dy, w, dx, scratch_of(workspace), true)) return true;
+    const Tiles tiles(workspace, shape);
     const std::int64_t dy_image = shape.out_height() * shape.out_width() * shape.out_channels;
     const std::int64_t dx_image = shape.height * shape.width * shape.in_channels;
-    if (images < shape.batch && !aligned(dy + images * dy_image)) return false;
+    if (tiles.images < shape.batch && !aligned(dy + tiles.images * dy_image)) return false;
     if (!can_add_tiles<T>(call, shape)) return false;
-    float* const sums = reinterpret_cast<float*>(workspace.scratch(0, call.op, call.where));
-    for (std::int64_t first = 0; first < shape.batch; first += images) {
+    float* const sums = reinterpret_cast<float*>(tiles.sums.memory);
+    for (std::int64_t first = 0; first < shape.batch; first += tiles.images) {
       Conv2dShape tile = shape;
-      tile.batch = (std::min)(images, shape.batch - first);
-      run<T, float>(call, Pass::data_gradient, tile, dy + first * dy_image, w, sums, second_half(workspace));
+      tile.batch = (std::min)(tiles.images, shape.batch - first);
+      run<T, float>(call, Conv2dPass::data_gradient, tile, dy + first * dy_image, w, sums, tiles.kernel);
       for_each_index(workspace.executor(), static_cast<std::uint64_t>(tile.batch * dx_image),
                      cublas::StoreSums<float, T>{sums, dx + first * dx_image, true}, call.where);
     }

@@ -9,12 +9,13 @@
 
 #include <mezzo/core/error.hpp>
 #include <mezzo/core/span.hpp>
+#include <mezzo/ops/shapes.hpp>
 
 namespace mezzo::detail {
 
 /// Where a check stands: the op's name and the user's line.
 struct OpSite {
-  std::string_view op;
+  const char* op;
   const std::source_location& where;
 };
 
@@ -39,6 +40,15 @@ inline std::size_t element_count(const OpSite& site, std::string_view operand, s
   }
   if (empty) return 0;
   return static_cast<std::size_t>(count);
+}
+
+/// Checks the data of a batch norm or a global pool; gives its elements.
+inline std::size_t check_shape(const OpSite& site, const ImageShape& shape) {
+  check_at_least(site, "batch", shape.batch, 0);
+  check_at_least(site, "height", shape.height, 1);
+  check_at_least(site, "width", shape.width, 1);
+  check_at_least(site, "channels", shape.channels, 1);
+  return element_count(site, "x", {shape.batch, shape.height, shape.width, shape.channels});
 }
 
 template <class T>

@@ -25,18 +25,15 @@ inline PoolCounts pool_counts(const OpSite& site, const Pool2dShape& shape) {
 }
 
 inline PoolCounts pool_counts(const OpSite& site, const ImageShape& shape) {
-  check_at_least(site, "batch", shape.batch, 0);
-  check_at_least(site, "height", shape.height, 1);
-  check_at_least(site, "width", shape.width, 1);
-  check_at_least(site, "channels", shape.channels, 1);
-  return {.x = element_count(site, "x", {shape.batch, shape.height, shape.width, shape.channels}),
-          .y = element_count(site, "y", {shape.batch, shape.channels})};
+  const std::size_t x = check_shape(site, shape);
+  return {.x = x, .y = element_count(site, "y", {shape.batch, shape.channels})};
 }
 
+/// What a call reads, then what it writes.
 template <class T>
 struct PoolSpans {
-  Span<const T> first;
-  Span<T> second;
+  Span<const T> in;
+  Span<T> out;
 };
 
 /// Checks a forward call and gives its operands as spans.
@@ -58,10 +55,12 @@ PoolSpans<element_of_t<X>> pooled(const OpSite& site, const Shape& shape, X&& x,
   return {in, out};
 }
 
-/// Checks a backward call; gives dx, then dy.
+/// Checks a backward call: dy, then dx.
 template <class Policy, class Op, class Shape, class DY, class DX>
-auto unpooled(const OpSite& site, const Shape& shape, DY&& dy, DX&& dx) {
+PoolSpans<element_of_t<DY>> unpooled(const OpSite& site, const Shape& shape, DY&& dy, DX&& dx) {
   using T = element_of_t<DY>;
+  static_assert(hold_elements<DY, DX>,
+    "pooling: gradients must hold element types (float16, bfloat16, float, double). Convert integers and 8-bit data first.");
   static_assert(writable<DX>, "pooling: dx is written, so its elements must not be const.");
   static_assert(reads_as_is<Policy, Op, T> && std::is_same_v<element_of_t<DX>, T>,
     "pooling: dy must have the element type that the policy reads (argument_type_t<Policy, Op, DY>) and dx the same: pooling "
@@ -72,11 +71,7 @@ auto unpooled(const OpSite& site, const Shape& shape, DY&& dy, DX&& dx) {
   check_size(site, "dy", gradient, counts.y);
   check_size(site, "dx", out, counts.x);
   check_apart(site, "dx", out, "dy", gradient);
-  struct Spans {
-    Span<T> first;
-    Span<const T> second;
-  };
-  return Spans{out, gradient};
+  return {gradient, out};
 }
 
 }  // namespace mezzo::detail

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include <mezzo/executor/host.hpp>
+#include <mezzo/ops/detail/checks.hpp>
 #include <mezzo/ops/detail/elementwise.hpp>
 #include <mezzo/ops/detail/operands.hpp>
 #include <mezzo/ops/host/detail/parallel.hpp>
@@ -18,7 +19,7 @@ namespace mezzo::detail {
 template <>
 struct Backend<HostExecutor, op::add> {
   template <class A, class B, class Y>
-  static void run(Workspace<HostExecutor>&, std::int64_t count, const A* a, const B* b, Y* y) {
+  static void run(Workspace<HostExecutor>&, const OpSite&, std::int64_t count, const A* a, const B* b, Y* y) {
     host::parallel_pieces(count, 1 << 15, [&](std::int64_t begin, std::int64_t end) {
       if constexpr (sizeof(A) >= 4 && sizeof(B) >= 4 && sizeof(Y) >= 4) {
         host::vectorised([=]() MEZZO_INLINE_BODY {

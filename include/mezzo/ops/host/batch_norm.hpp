@@ -10,10 +10,11 @@
 #include <mezzo/executor/host.hpp>
 #include <mezzo/executor/memory.hpp>
 #include <mezzo/ops/accumulate.hpp>
-#include <mezzo/ops/detail/batch_norm_spans.hpp>
+#include <mezzo/ops/detail/checks.hpp>
 #include <mezzo/ops/detail/operands.hpp>
 #include <mezzo/ops/host/detail/fit.hpp>
 #include <mezzo/ops/host/detail/rows.hpp>
+#include <mezzo/ops/named_spans.hpp>
 #include <mezzo/ops/shapes.hpp>
 #include <mezzo/ops/workspace.hpp>
 #include <mezzo/policy/op/pass_through.hpp>
@@ -28,7 +29,7 @@ class ChannelChunks {
  public:
   ChannelChunks(const ImageShape& shape, std::int64_t slots, std::byte* memory)
       : rows(shape.batch * shape.height * shape.width), channels(shape.channels) {
-    constexpr std::int64_t elements = 8192;  // widened they fit into the first cache, twice
+    constexpr std::int64_t elements = 8192;  // widened they fit into the L1 cache, twice
     at_once = std::clamp<std::int64_t>(elements / channels, 16, 1024);
     count = (rows + at_once - 1) / at_once;
     slots_ = std::clamp<std::int64_t>(count, 1, slots);
@@ -105,10 +106,10 @@ struct Backend<HostExecutor, op::batch_norm> {
   static void prepare(const Workspace<HostExecutor>&, const ImageShape&, const std::source_location&) {}  // nothing is planned on the host
 
   template <class T, class Sum>
-  static void forward(Workspace<HostExecutor>& workspace, const ImageShape& shape, const T* x, const BatchNormWeights<Sum>& weights,
-                      const BatchNormRunning<Sum>& running, const BatchNormSaved<Sum>& saved, T* y, const BatchNormOptions& options,
-                      const std::source_location& where) {
-    const auto chunks = host::fit(workspace, "batch_norm", where, [&](std::int64_t slots, std::byte* memory) {
+  static void forward(Workspace<HostExecutor>& workspace, const OpSite& site, const ImageShape& shape, const T* x,
+                      const BatchNormWeights<Sum>& weights, const BatchNormRunning<Sum>& running, const BatchNormSaved<Sum>& saved, T* y,
+                      const BatchNormOptions& options) {
+    const auto chunks = host::fit(workspace, site.op, site.where, [&](std::int64_t slots, std::byte* memory) {
       return host::ChannelChunks<Sum>(shape, slots, memory);
     });
     measure(chunks, x);
@@ -126,7 +127,7 @@ struct Backend<HostExecutor, op::batch_norm> {
       }
       const double variance = squares / seen;
       saved.mean[as_index(c)] = static_cast<Sum>(mean);
-      saved.inverse_deviation[as_index(c)] = static_cast<Sum>(1 / std::sqrt(variance + options.epsilon));
+      saved.inv_std[as_index(c)] = static_cast<Sum>(1 / std::sqrt(variance + options.epsilon));
       if (running.mean.size() != 0) {
         // torch keeps the unbiased variance; of a single row there is none, so that one keeps the biased.
         const double unbiased = seen > 1 ? squares / (seen - 1) : variance;
@@ -139,17 +140,17 @@ struct Backend<HostExecutor, op::batch_norm> {
     }
     for (std::int64_t c = 0; c < chunks.channels; ++c) {
       chunks.factors(0)[c] = saved.mean[as_index(c)];
-      chunks.factors(1)[c] = saved.inverse_deviation[as_index(c)] * weights.gamma[as_index(c)];
+      chunks.factors(1)[c] = saved.inv_std[as_index(c)] * weights.gamma[as_index(c)];
       chunks.factors(2)[c] = weights.beta[as_index(c)];
     }
     normalise(chunks, x, y);
   }
 
   template <class T, class Sum>
-  static void inference(Workspace<HostExecutor>& workspace, const ImageShape& shape, const T* x, const BatchNormWeights<Sum>& weights,
-                        const BatchNormRunning<const Sum>& running, T* y, const BatchNormOptions& options,
-                        const std::source_location& where) {
-    const auto chunks = host::fit(workspace, "batch_norm_inference", where, [&](std::int64_t slots, std::byte* memory) {
+  static void inference(Workspace<HostExecutor>& workspace, const OpSite& site, const ImageShape& shape, const T* x,
+                        const BatchNormWeights<Sum>& weights, const BatchNormRunning<const Sum>& running, T* y,
+                        const BatchNormOptions& options) {
+    const auto chunks = host::fit(workspace, site.op, site.where, [&](std::int64_t slots, std::byte* memory) {
       return host::ChannelChunks<Sum>(shape, slots, memory);
     });
     for (std::int64_t c = 0; c < chunks.channels; ++c) {
@@ -162,10 +163,10 @@ struct Backend<HostExecutor, op::batch_norm> {
   }
 
   template <class T, class Sum>
-  static void backward(Workspace<HostExecutor>& workspace, const ImageShape& shape, const T* x, const T* dy,
+  static void backward(Workspace<HostExecutor>& workspace, const OpSite& site, const ImageShape& shape, const T* x, const T* dy,
                        const BatchNormWeights<Sum>& weights, const BatchNormSaved<const Sum>& saved, T* dx,
-                       const BatchNormGradients<Sum>& gradients, Accumulate accumulate, const std::source_location& where) {
-    const auto chunks = host::fit(workspace, "batch_norm_backward", where, [&](std::int64_t slots, std::byte* memory) {
+                       const BatchNormGradients<Sum>& gradients, Accumulate accumulate) {
+    const auto chunks = host::fit(workspace, site.op, site.where, [&](std::int64_t slots, std::byte* memory) {
       return host::ChannelChunks<Sum>(shape, slots, memory);
     });
     const std::int64_t channels = chunks.channels;
@@ -192,7 +193,7 @@ struct Backend<HostExecutor, op::batch_norm> {
         sum += static_cast<double>(chunks.sums(chunk, 0)[c]);
         products += static_cast<double>(chunks.sums(chunk, 1)[c]);
       }
-      const double inverse = static_cast<double>(saved.inverse_deviation[as_index(c)]);
+      const double inverse = static_cast<double>(saved.inv_std[as_index(c)]);
       const double factor = inverse * static_cast<double>(weights.gamma[as_index(c)]);
       const bool add = accumulate == Accumulate::yes;
       Sum& dgamma = gradients.gamma[as_index(c)];

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include <mezzo/executor/host.hpp>
+#include <mezzo/ops/detail/checks.hpp>
 #include <mezzo/ops/host/detail/rows.hpp>
 #include <mezzo/ops/host/gemm.hpp>
 
@@ -13,7 +14,8 @@ namespace mezzo::detail {
 template <>
 struct Backend<HostExecutor, op::linear> {
   template <class DY, class DB>
-  static void bias_gradient(Workspace<HostExecutor>&, const LinearShape& shape, const DY* dy, DB* db, Accumulate accumulate) {
+  static void bias_gradient(Workspace<HostExecutor>&, const OpSite&, const LinearShape& shape, const DY* dy, DB* db,
+                            Accumulate accumulate) {
     using Sum = accumulation_t<DY, DB>;
     constexpr std::int64_t at_once = 64;
     for (std::int64_t first = 0; first < shape.out_features; first += at_once) {

@@ -6,6 +6,7 @@
 
 #include <mezzo/executor/host.hpp>
 #include <mezzo/numeric/convert.hpp>
+#include <mezzo/ops/detail/checks.hpp>
 #include <mezzo/ops/detail/operands.hpp>
 #include <mezzo/ops/host/detail/parallel.hpp>
 #include <mezzo/ops/host/detail/rows.hpp>
@@ -17,7 +18,7 @@ namespace mezzo::detail {
 
 namespace host {
 
-/// Calls `body(window's first element, element of y)` for each window and block of at most 64 channels.
+/// Calls `body(window's first element, its element of y)` for each window: those of channel 0, the other channels lie behind.
 template <class Body>
 void for_each_window(const Pool2dShape& shape, Body&& body) {
   const std::int64_t rows = shape.out_height();
@@ -43,14 +44,14 @@ inline std::int64_t in_window(const Pool2dShape& shape, std::int64_t i, std::int
 template <>
 struct Backend<HostExecutor, op::max_pool2d> {
   template <class T>
-  static void forward(Workspace<HostExecutor>&, const Pool2dShape& shape, const T* x, T* y) {
+  static void forward(Workspace<HostExecutor>&, const OpSite&, const Pool2dShape& shape, const T* x, T* y) {
     host::for_each_window(shape, [&](std::int64_t from, std::int64_t to) {
       for (std::int64_t c = 0; c < shape.channels; ++c) y[to + c] = x[from + largest(shape, x + from, c)];
     });
   }
 
   template <class T>
-  static void backward(Workspace<HostExecutor>&, const Pool2dShape& shape, const T* x, const T* dy, T* dx) {
+  static void backward(Workspace<HostExecutor>&, const OpSite&, const Pool2dShape& shape, const T* x, const T* dy, T* dx) {
     std::fill_n(dx, shape.batch * shape.height * shape.width * shape.channels, convert<T>(0.f));
     host::for_each_window(shape, [&](std::int64_t from, std::int64_t to) {
       for (std::int64_t c = 0; c < shape.channels; ++c) dx[from + largest(shape, x + from, c)] = dy[to + c];
@@ -78,7 +79,7 @@ struct Backend<HostExecutor, op::max_pool2d> {
 template <>
 struct Backend<HostExecutor, op::avg_pool2d> {
   template <class T>
-  static void forward(Workspace<HostExecutor>&, const Pool2dShape& shape, const T* x, T* y) {
+  static void forward(Workspace<HostExecutor>&, const OpSite&, const Pool2dShape& shape, const T* x, T* y) {
     using Sum = accumulation_t<T>;
     const Sum count = static_cast<Sum>(shape.window * shape.window);
     host::for_each_window(shape, [&](std::int64_t from, std::int64_t to) {
@@ -93,7 +94,7 @@ struct Backend<HostExecutor, op::avg_pool2d> {
   }
 
   template <class T>
-  static void backward(Workspace<HostExecutor>&, const Pool2dShape& shape, const T* dy, T* dx) {
+  static void backward(Workspace<HostExecutor>&, const OpSite&, const Pool2dShape& shape, const T* dy, T* dx) {
     using Sum = accumulation_t<T>;
     const Sum count = static_cast<Sum>(shape.window * shape.window);
     std::fill_n(dx, shape.batch * shape.height * shape.width * shape.channels, convert<T>(0.f));
@@ -111,7 +112,7 @@ struct Backend<HostExecutor, op::avg_pool2d> {
 template <>
 struct Backend<HostExecutor, op::adaptive_avg_pool2d> {
   template <class T>
-  static void forward(Workspace<HostExecutor>&, const ImageShape& shape, const T* x, T* y) {
+  static void forward(Workspace<HostExecutor>&, const OpSite&, const ImageShape& shape, const T* x, T* y) {
     using Sum = accumulation_t<T>;
     const std::int64_t pixels = shape.height * shape.width;
     host::parallel_for(shape.batch, host::threads(), [&](std::int64_t image, std::int64_t) {
@@ -132,7 +133,7 @@ struct Backend<HostExecutor, op::adaptive_avg_pool2d> {
   }
 
   template <class T>
-  static void backward(Workspace<HostExecutor>&, const ImageShape& shape, const T* dy, T* dx) {
+  static void backward(Workspace<HostExecutor>&, const OpSite&, const ImageShape& shape, const T* dy, T* dx) {
     using Sum = accumulation_t<T>;
     const std::int64_t pixels = shape.height * shape.width;
     host::parallel_for(shape.batch, host::threads(), [&](std::int64_t image, std::int64_t) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <mezzo/executor/host.hpp>
+#include <mezzo/ops/detail/checks.hpp>
 #include <mezzo/ops/detail/elementwise.hpp>
 #include <mezzo/ops/detail/operands.hpp>
 #include <mezzo/ops/host/detail/parallel.hpp>
@@ -15,9 +16,20 @@ namespace mezzo::detail {
 
 template <>
 struct Backend<HostExecutor, op::relu> {
-  /// out[i] = value[i] where gate[i] passes, else 0.
+  template <class T>
+  static void forward(Workspace<HostExecutor>&, const OpSite&, std::int64_t count, const T* x, T* y) {
+    gated(count, x, x, y);
+  }
+
+  /// dx[i] = dy[i] where y[i] passes, else 0.
   template <class T, class Gate>
-  static void gated(Workspace<HostExecutor>&, std::int64_t count, const T* value, const Gate* gate, T* out) {
+  static void backward(Workspace<HostExecutor>&, const OpSite&, std::int64_t count, const T* dy, const Gate* y, T* dx) {
+    gated(count, dy, y, dx);
+  }
+
+ private:
+  template <class T, class Gate>
+  static void gated(std::int64_t count, const T* value, const Gate* gate, T* out) {
     // As plain integers: the compiler vectorises no loop over the toolkit's classes.
     using ValueBits [[gnu::may_alias]] = typename element_traits<T>::bits_type;
     using GateBits [[gnu::may_alias]] = typename element_traits<Gate>::bits_type;

@@ -3,16 +3,15 @@
 
 #include <cmath>
 #include <cstdint>
-#include <source_location>
-#include <string_view>
 
 #include <mezzo/core/error.hpp>
 #include <mezzo/executor/host.hpp>
 #include <mezzo/numeric/convert.hpp>
 #include <mezzo/ops/accumulate.hpp>
+#include <mezzo/ops/detail/checks.hpp>
 #include <mezzo/ops/detail/loss_multiplier.hpp>
-#include <mezzo/ops/detail/loss_result.hpp>
 #include <mezzo/ops/detail/operands.hpp>
+#include <mezzo/ops/named_spans.hpp>
 #include <mezzo/ops/shapes.hpp>
 #include <mezzo/ops/workspace.hpp>
 #include <mezzo/policy/op/float32.hpp>
@@ -21,15 +20,17 @@ namespace mezzo::detail {
 
 template <>
 struct Backend<HostExecutor, op::cross_entropy> {
+  static void prepare(const Workspace<HostExecutor>&, const OpSite&) {}  // nothing is kept on the host
+
   /// `gradient` may be null: only the result is wanted.
   template <class T, class Label, class Sum, class G, class Multiplier>
   static void run(Workspace<HostExecutor>&, const ClassificationShape& shape, const T* logits, const Label* labels,
                   const LossResult<Sum>& result, G* gradient, const Multiplier& multiplier, Accumulate accumulate,
-                  std::string_view op, const std::source_location& where) {
+                  const OpSite& site) {
     for (std::int64_t row = 0; row < shape.batch; ++row) {  // before anything is written
       const auto label = static_cast<std::int64_t>(labels[row]);
       if (label < 0 || label >= shape.classes) {
-        fail<InvalidArgument>(where, op, "labels[", row, "] must be in [0, ", shape.classes, "), got ", label);
+        fail<InvalidArgument>(site.where, site.op, "labels[", row, "] must be in [0, ", shape.classes, "), got ", label);
       }
     }
     const double rows = static_cast<double>(shape.mean_over != 0 ? shape.mean_over : shape.batch);

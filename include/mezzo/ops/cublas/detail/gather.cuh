@@ -55,8 +55,10 @@ struct ScatterWindows {
   bool add;  ///< to what x holds
 
   __device__ void operator()(std::uint64_t index) const {
-    const auto channels = static_cast<Index>(shape.in_channels), width = static_cast<Index>(shape.width), height = static_cast<Index>(shape.height);
-    const auto kernel = static_cast<Index>(shape.kernel), stride = static_cast<Index>(shape.stride), padding = static_cast<Index>(shape.padding);
+    const auto channels = static_cast<Index>(shape.in_channels), width = static_cast<Index>(shape.width),
+               height = static_cast<Index>(shape.height);
+    const auto kernel = static_cast<Index>(shape.kernel), stride = static_cast<Index>(shape.stride),
+               padding = static_cast<Index>(shape.padding);
     const auto out_width = static_cast<Index>(shape.out_width()), out_height = static_cast<Index>(shape.out_height());
     const auto i = static_cast<Index>(index);
     const Index pixel_in = i / channels, row_in = pixel_in / width;

@@ -43,7 +43,7 @@ struct SumTiles {
   std::int64_t rows = 0;
   std::size_t bytes = 0;  ///< of their sums, at the front of the scratch
 
-  SumTiles(const GemmShape& shape, const ProductScratch& scratch) {
+  SumTiles(const GemmShape& shape, const device::Scratch& scratch) {
     const std::size_t row = static_cast<std::size_t>(shape.n) * sizeof(float);
     rows = (std::min)(static_cast<std::int64_t>(scratch.bytes / 2 / row), shape.m);
     if (rows < shape.m && rows > 8) rows -= rows % 8;  // later tiles then start at aligned addresses
@@ -51,8 +51,9 @@ struct SumTiles {
   }
 
   /// The scratch behind the sums, for the product itself.
-  [[nodiscard]] ProductScratch left(const ProductScratch& scratch) const {
-    return {scratch.memory + bytes, scratch.bytes - bytes};
+  [[nodiscard]] device::Scratch left(device::Scratch scratch) const {
+    static_cast<void>(scratch.take(bytes));
+    return product_scratch(scratch);
   }
 
   /// Calls `body(shape of a tile, its first row)`.
@@ -68,7 +69,7 @@ struct SumTiles {
 
 /// Plans what `multiply_joined` runs, for operands aligned to 16 bytes.
 template <class T>
-void plan_joined(Workspace<CudaExecutor>& workspace, std::string_view op, const GemmShape& shape, const ProductScratch& scratch,
+void plan_joined(Workspace<CudaExecutor>& workspace, std::string_view op, const GemmShape& shape, const device::Scratch& scratch,
                  const std::source_location& where) {
   const SumTiles tiles(shape, scratch);
   if (tiles.rows == 0) return;
@@ -84,7 +85,7 @@ void plan_joined(Workspace<CudaExecutor>& workspace, std::string_view op, const 
 /// cuBLASLt has no kernel for it or the scratch is too small.
 template <class A, class B, class Bias, class C>
 bool multiply_joined(Workspace<CudaExecutor>& workspace, std::string_view op, const GemmShape& shape, const A* a, const B* b,
-                     const Bias* bias, C* c, const ProductScratch& scratch, const std::source_location& where) {
+                     const Bias* bias, C* c, const device::Scratch& scratch, const std::source_location& where) {
   const SumTiles tiles(shape, scratch);
   if (tiles.rows == 0) return false;
   float* const sums = reinterpret_cast<float*>(scratch.memory);

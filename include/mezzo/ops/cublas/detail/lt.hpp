@@ -59,13 +59,15 @@ inline Owned<cublasLtMatrixLayout_t> make_layout(cudaDataType_t type, std::int64
 }
 
 template <class Value>
-void set(cublasLtMatmulDesc_t description, cublasLtMatmulDescAttributes_t attribute, const Value& value, const std::source_location& where) {
+void set(cublasLtMatmulDesc_t description, cublasLtMatmulDescAttributes_t attribute, const Value& value,
+         const std::source_location& where) {
   check(cublasLtMatmulDescSetAttribute(description, attribute, &value, sizeof(value)), "cublasLtMatmulDescSetAttribute", where);
 }
 template <class Value>
 void set(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t attribute, const Value& value,
          const std::source_location& where) {
-  check(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof(value)), "cublasLtMatmulPreferenceSetAttribute", where);
+  check(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof(value)),
+        "cublasLtMatmulPreferenceSetAttribute", where);
 }
 
 }  // namespace mezzo::detail::cublas

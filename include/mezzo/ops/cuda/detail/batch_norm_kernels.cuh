@@ -3,7 +3,7 @@
 //
 // ReLU and the addition of a shortcut join the second pass, their backward the third, so that they cost no pass of their
 // own. The passes that write go through the data from its end to its start: what the pass before read last is still in
-// the second cache.
+// the L2 cache.
 
 #include <cstdint>
 
@@ -25,7 +25,9 @@ enum class ReluMask : std::uint8_t {
 
 /// Rows of a lane in flight, so that `streams` operands take 32 registers of raw data at most.
 template <class T, int Streams>
-inline constexpr int rows_in_flight = sizeof(T) * Streams <= 2 ? 8 : (sizeof(T) * Streams <= 4 ? 4 : (sizeof(T) * Streams <= 8 ? 2 : 1));
+inline constexpr int rows_in_flight = sizeof(T) * Streams <= 2
+                                          ? 8
+                                          : (sizeof(T) * Streams <= 4 ? 4 : (sizeof(T) * Streams <= 8 ? 2 : 1));
 
 /// The same for the normalisation, which computes little: four at most.
 template <class T, bool Adds>
@@ -49,8 +51,8 @@ __device__ __forceinline__ void load_channels(const Real* from, std::int64_t cha
 template <class Real>
 struct StatisticsOutput {
   Real* mean;
-  Real* inverse_deviation;
-  Real* running_mean;      ///< null: not kept
+  Real* inv_std;
+  Real* running_mean;  ///< null: not kept
   Real* running_variance;
   double epsilon;
   double momentum;
@@ -85,7 +87,8 @@ __device__ __forceinline__ void take_rows(const T (&raw)[Rows][N], int count, Mo
 
 template <int N, class T, class Real>
 __global__ void __launch_bounds__(channel_threads, channel_blocks_each)
-    statistics_kernel(const __grid_constant__ ChannelTiles tiles, const T* x, const __grid_constant__ ChannelPartials<Real> partials,
+    statistics_kernel(const __grid_constant__ ChannelTiles tiles, const T* x,
+                      const __grid_constant__ ChannelPartials<Real> partials,
                       const __grid_constant__ StatisticsOutput<Real> out) {
   constexpr int rows = rows_in_flight<T, 1>;
   __shared__ BlockSums<N, Real> shared;
@@ -119,25 +122,26 @@ __global__ void __launch_bounds__(channel_threads, channel_blocks_each)
     const std::uint32_t columns = tiles.width * N / M;
     const std::int64_t channel = (std::int64_t{place.tile} * columns + threadIdx.x % columns) * M;
 #pragma unroll
-    for (int i = 0; i < M; ++i) offset[i] = channel + i < tiles.channels ? static_cast<double>(__ldcg(partials.first + channel + i)) : 0;
+    for (int i = 0; i < M; ++i)
+      offset[i] = channel + i < tiles.channels ? static_cast<double>(__ldcg(partials.first + channel + i)) : 0;
   }
   sum_partials<N, 3>(
       tiles, place.tile, partials, shared.last,
-      [&](Real mean, Real squares, std::uint32_t block, int i, double (&sums)[3]) {
+      [&](Real mean, Real squares, std::uint32_t block, int i, double(&sums)[3]) {
         const double count = static_cast<double>(rows_of_block<rows>(tiles, block));
         const double distance = static_cast<double>(mean) - offset[i];
         sums[0] += count * distance;
         sums[1] += count * distance * distance;
         sums[2] += static_cast<double>(squares);
       },
-      [&](std::int64_t channel, const double (&sums)[3]) {
+      [&](std::int64_t channel, const double(&sums)[3]) {
         const double count = static_cast<double>(tiles.rows);
         const double distance = sums[0] / count;
         const double mean = static_cast<double>(__ldcg(partials.first + channel)) + distance;
         const double squares = sums[2] + (sums[1] - sums[0] * distance);
         const double variance = squares / count;
         out.mean[channel] = static_cast<Real>(mean);
-        out.inverse_deviation[channel] = static_cast<Real>(1 / ::sqrt(variance + out.epsilon));
+        out.inv_std[channel] = static_cast<Real>(1 / ::sqrt(variance + out.epsilon));
         if (out.running_mean != nullptr) {
           // torch keeps the unbiased variance; of a single row there is none, so that one keeps the biased.
           const double unbiased = tiles.rows > 1 ? squares / (count - 1) : variance;
@@ -154,7 +158,7 @@ __global__ void __launch_bounds__(channel_threads, channel_blocks_each)
 template <class Real>
 struct NormInput {
   const Real* mean;
-  const Real* inverse_deviation;  ///< null: from the variance
+  const Real* inv_std;  ///< null: from the variance
   const Real* variance;
   const Real* gamma;
   const Real* beta;
@@ -176,9 +180,10 @@ __global__ void __launch_bounds__(channel_threads, channel_blocks_each)
 #pragma unroll
   for (int i = 0; i < N; ++i) {
     const std::int64_t c = place.channel + i;
-    factor[i] = in.inverse_deviation != nullptr
-                    ? exact::mul(in.inverse_deviation[c], in.gamma[c])
-                    : static_cast<Real>(static_cast<double>(in.gamma[c]) / ::sqrt(static_cast<double>(in.variance[c]) + in.epsilon));
+    factor[i] =
+        in.inv_std != nullptr
+            ? exact::mul(in.inv_std[c], in.gamma[c])
+            : static_cast<Real>(static_cast<double>(in.gamma[c]) / ::sqrt(static_cast<double>(in.variance[c]) + in.epsilon));
   }
   for_each_chunk<rows, true>(tiles, place.block, place.lane, [&](std::int64_t first, int count) {
     T raw[rows][N];
@@ -211,18 +216,18 @@ __global__ void __launch_bounds__(channel_threads, channel_blocks_each)
 template <class T, class Real>
 struct GradientSumsInput {
   const T* x;
-  const T* y;                     ///< of ReLU, where the mask comes from it
+  const T* y;  ///< of ReLU, where the mask comes from it
   const T* dy;
-  const T* more;                  ///< a second gradient that is added to dy; read if the kernel says so
-  T* masked;                      ///< where the sum of both, past the mask, goes; written if the kernel says so
+  const T* more;  ///< a second gradient that is added to dy; read if the kernel says so
+  T* masked;      ///< where the sum of both, past the mask, goes; written if the kernel says so
   const Real* mean;
-  const Real* inverse_deviation;
+  const Real* inv_std;
   const Real* gamma;
-  const Real* beta;               ///< read only where the mask is recomputed
+  const Real* beta;  ///< read only where the mask is recomputed
   Real* dgamma;
   Real* dbeta;
-  Real* factors;                  ///< [3, channels]: what the next pass multiplies by and adds
-  bool add;                       ///< to what dgamma and dbeta hold
+  Real* factors;  ///< [3, channels]: what the next pass multiplies by and adds
+  bool add;       ///< to what dgamma and dbeta hold
 };
 
 template <ReluMask Mask, bool HasMore, bool Writes, int N, class T, class Real>
@@ -244,7 +249,7 @@ __global__ void __launch_bounds__(channel_threads, channel_blocks_each)
     if constexpr (Mask == ReluMask::recomputed) {
       load_channels(in.beta, place.channel, beta);
 #pragma unroll
-      for (int i = 0; i < N; ++i) factor[i] = exact::mul(in.inverse_deviation[place.channel + i], in.gamma[place.channel + i]);
+      for (int i = 0; i < N; ++i) factor[i] = exact::mul(in.inv_std[place.channel + i], in.gamma[place.channel + i]);
     }
     for_each_chunk<rows, false>(tiles, place.block, place.lane, [&](std::int64_t first, int count) {
       T x[rows][N], dy[rows][N], y[y_rows][N], more[more_rows][N];
@@ -283,12 +288,12 @@ __global__ void __launch_bounds__(channel_threads, channel_blocks_each)
   if (!store_partials<N>(tiles, place, sum, products, partials)) return;
   sum_partials<N, 2>(
       tiles, place.tile, partials, shared.last,
-      [](Real first, Real second, std::uint32_t, int, double (&sums)[2]) {
+      [](Real first, Real second, std::uint32_t, int, double(&sums)[2]) {
         sums[0] += static_cast<double>(first);
         sums[1] += static_cast<double>(second);
       },
-      [&](std::int64_t channel, const double (&sums)[2]) {
-        const double inverse = static_cast<double>(in.inverse_deviation[channel]);
+      [&](std::int64_t channel, const double(&sums)[2]) {
+        const double inverse = static_cast<double>(in.inv_std[channel]);
         const double factor = inverse * static_cast<double>(in.gamma[channel]);
         in.dgamma[channel] = static_cast<Real>((in.add ? static_cast<double>(in.dgamma[channel]) : 0) + sums[1] * inverse);
         in.dbeta[channel] = static_cast<Real>((in.add ? static_cast<double>(in.dbeta[channel]) : 0) + sums[0]);
@@ -305,7 +310,8 @@ __global__ void __launch_bounds__(channel_threads, channel_blocks_each)
 
 template <bool Recomputes, int N, class T, class Real>
 __global__ void __launch_bounds__(channel_threads, channel_blocks_each)
-    gradient_kernel(const __grid_constant__ ChannelTiles tiles, const __grid_constant__ GradientSumsInput<T, Real> in, const T* dy, T* dx) {
+    gradient_kernel(const __grid_constant__ ChannelTiles tiles, const __grid_constant__ GradientSumsInput<T, Real> in,
+                    const T* dy, T* dx) {
   constexpr int rows = rows_in_flight<T, 2>;
   const ChannelPlace<N> place(tiles);
   if (!place.active) return;
@@ -318,7 +324,7 @@ __global__ void __launch_bounds__(channel_threads, channel_blocks_each)
   if constexpr (Recomputes) {
     load_channels(in.beta, place.channel, beta);
 #pragma unroll
-    for (int i = 0; i < N; ++i) factor[i] = exact::mul(in.inverse_deviation[place.channel + i], in.gamma[place.channel + i]);
+    for (int i = 0; i < N; ++i) factor[i] = exact::mul(in.inv_std[place.channel + i], in.gamma[place.channel + i]);
   }
   for_each_chunk<rows, true>(tiles, place.block, place.lane, [&](std::int64_t first, int count) {
     T x[rows][N], gradient[rows][N];

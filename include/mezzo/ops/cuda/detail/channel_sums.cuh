@@ -34,7 +34,8 @@ struct Moments {
 
 /// Merges the moments of a block's lanes in a fixed tree; lane 0 then holds the block's. All threads must call it.
 template <int N, class Real>
-__device__ __forceinline__ void merge_lanes(const ChannelTiles& tiles, std::uint32_t lane, Moments<N, Real>& moments, LaneSums<N, Real>& shared) {
+__device__ __forceinline__ void merge_lanes(const ChannelTiles& tiles, std::uint32_t lane, Moments<N, Real>& moments,
+                                            LaneSums<N, Real>& shared) {
   const std::uint32_t t = threadIdx.x;
 #pragma unroll
   for (int i = 0; i < N; ++i) shared.first[i][t] = moments.mean[i], shared.second[i][t] = moments.squares[i];

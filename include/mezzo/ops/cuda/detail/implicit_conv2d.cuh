@@ -35,8 +35,7 @@ class ImplicitConv2d {
   static bool forward(const CudaExecutor& executor, const Conv2dShape& s, const float* x, const float* w, float* y,
                       const std::source_location& where) {
     if (!takes(s) || !is_aligned(x) || !is_aligned(w) || !is_aligned(y)) return false;
-    window_product<false>(executor, window_of(s, x, w, y, false), "conv2d", where);
-    return true;
+    return window_product<false>(executor, window_of(s, x, w, y, false), "conv2d", where);
   }
 
   static bool data_gradient(const CudaExecutor& executor, const Conv2dShape& s, const float* dy, const float* w, float* dx,
@@ -46,8 +45,7 @@ class ImplicitConv2d {
     std::swap(product.from_height, product.to_height);
     std::swap(product.from_width, product.to_width);
     std::swap(product.terms, product.columns);
-    window_product<true>(executor, product, "conv2d_data_gradient", where);
-    return true;
+    return window_product<true>(executor, product, "conv2d_data_gradient", where);
   }
 
   /// @param scratch for sums over parts of the images; with little of it fewer blocks can work side by side.
@@ -73,13 +71,13 @@ class ImplicitConv2d {
                                 .add = add};
     const Parts parts{is_aligned(scratch) ? reinterpret_cast<float*>(scratch) : nullptr, bytes};
     if (s.out_channels <= 16) {
-      weight_product<ProductTile<16, 128, 4, 8>>(executor, product, parts, where);
+      weight_product<ProductTile<16, 64, 8, 4>>(executor, product, parts, where);
     } else if (s.out_channels <= 32) {
-      weight_product<ProductTile<32, 128, 4, 8>>(executor, product, parts, where);
+      weight_product<ProductTile<32, 64, 4, 4>>(executor, product, parts, where);
     } else if (s.out_channels <= 64) {
-      weight_product<ProductTile<64, 128, 8, 8>>(executor, product, parts, where);
+      weight_product<ProductTile<64, 128, 16, 8>>(executor, product, parts, where);
     } else {
-      weight_product<ProductTile<128, 128, 8, 8>>(executor, product, parts, where);
+      weight_product<ProductTile<128, 128, 16, 8>>(executor, product, parts, where);
     }
     return true;
   }
@@ -95,7 +93,7 @@ class ImplicitConv2d {
     constexpr std::int64_t most = std::int64_t{1} << 30;  // of pixels and columns, so that int holds every number of one
     return s.batch != 0 && s.in_channels % 8 == 0 && s.out_channels % 8 == 0 && s.batch * s.height * s.width <= most &&
            s.batch * s.out_height() * s.out_width() <= most &&
-           s.kernel * s.kernel * (std::max)(s.in_channels, s.out_channels) <= most;
+           s.kernel * s.kernel * (std::max)(s.in_channels, s.out_channels) <= most && s.stride <= 1 << 15;
   }
 
   static WindowProduct window_of(const Conv2dShape& s, const float* from, const float* weights, float* to, bool add) {
@@ -118,29 +116,34 @@ class ImplicitConv2d {
   }
 
   template <bool Gradient>
-  static void window_product(const CudaExecutor& executor, const WindowProduct& product, const char* op,
+  static bool window_product(const CudaExecutor& executor, const WindowProduct& product, const char* op,
                              const std::source_location& where) {
     if (product.columns <= 16) return queue<Gradient, ProductTile<256, 16, 8, 4>>(executor, product, op, where);
     if (product.columns <= 32) return queue<Gradient, ProductTile<256, 32, 8, 8>>(executor, product, op, where);
     if (product.columns <= 64) return queue<Gradient, ProductTile<128, 64, 8, 8>>(executor, product, op, where);
-    // Large tiles reuse more of what they read, as long as every multiprocessor has two of them.
-    const std::int64_t tiles =
-        std::int64_t{product.images} * product.to_height * product.to_width / 128 * ((product.columns + 127) / 128);
-    if (tiles >= 2 * std::int64_t{multiprocessors(executor, where)}) {
+    // Large tiles reuse more of what they read, a tenth in time; small ones spread better over the multiprocessors.
+    const std::int64_t pixels = std::int64_t{product.images} * product.to_height * product.to_width;
+    const auto rows_of_each = [&](int rows) {
+      const std::int64_t tiles = std::int64_t{tiles_of(pixels, rows)} * tiles_of(product.columns, 128);
+      return tiles_of(tiles, static_cast<int>(multiprocessors(executor, where))) * std::int64_t{rows};
+    };
+    if (10 * rows_of_each(128) <= 11 * rows_of_each(64)) {
       return queue<Gradient, ProductTile<128, 128, 8, 8>>(executor, product, op, where);
     }
-    queue<Gradient, ProductTile<64, 128, 8, 8>>(executor, product, op, where);
+    return queue<Gradient, ProductTile<64, 128, 8, 8>>(executor, product, op, where);
   }
 
   template <bool Gradient, class Tile>
-  static void queue(const CudaExecutor& executor, WindowProduct product, const char* op, const std::source_location& where) {
+  static bool queue(const CudaExecutor& executor, WindowProduct product, const char* op, const std::source_location& where) {
     const int step = Gradient ? product.stride : 1;
     const std::int64_t height = (product.to_height + step - 1) / step, width = (product.to_width + step - 1) / step;
     product.column_tiles = tiles_of(product.columns, Tile::columns);
     product.row_tiles = tiles_of(product.images * height * width, Tile::rows);
-    const auto blocks = static_cast<std::uint32_t>(product.column_tiles) * static_cast<std::uint32_t>(product.row_tiles) *
-                        static_cast<std::uint32_t>(step * step);
-    launch(executor, op, &window_product_kernel<Gradient, Tile>, blocks, Tile::threads, where, product);
+    const std::int64_t blocks = std::int64_t{product.column_tiles} * product.row_tiles * step * step;
+    if (blocks > INT32_MAX) return false;
+    launch(executor, op, &window_product_kernel<Gradient, Tile>, static_cast<std::uint32_t>(blocks), Tile::threads, where,
+           product);
+    return true;
   }
 
   template <class Tile>

@@ -2,7 +2,7 @@
 // Convolution in full float32 as matrix products whose operands are read from the images themselves: no gathered rows.
 //
 // A block computes a tile of the product, a thread some of its rows and columns; slices of `depth` terms pass through shared
-// memory, the next one being on its way in registers. Sums run in one fixed order.
+// memory, the next one being on its way in registers. Sums run in an order that the shape, the device and the scratch decide.
 
 #include <cstdint>
 
@@ -14,8 +14,8 @@ struct ProductTile {
   static constexpr int rows = Rows, columns = Columns;
   static constexpr int depth = 8;  ///< terms of every sum in a slice
   static constexpr int threads = Rows * Columns / (ThreadRows * ThreadColumns);
-  /// On a multiprocessor at once: 128 registers for a thread of up to 64 sums, 256 for one of more.
-  static constexpr int blocks = (ThreadRows * ThreadColumns > 64 ? 256 : 512) / threads;
+  /// On a multiprocessor at once, of its 65536 registers: 128 for a thread of up to 64 sums, 224 for one of more.
+  static constexpr int blocks = 65536 / (ThreadRows * ThreadColumns > 64 ? 224 : 128) / threads;
   static constexpr int row_chunks = (Rows * depth / 4 + threads - 1) / threads;  ///< of four, a thread's share of a slice
   static constexpr int column_chunks = (Columns * depth / 4 + threads - 1) / threads;
 
@@ -26,8 +26,9 @@ struct ProductTile {
   };
 
   // Neighbouring lanes share rows or columns, so that a warp reads each 128 bytes of a slice once.
-  static constexpr int across = Columns / ThreadColumns;
-  static constexpr int lanes_across = across < 8 ? across : 8;
+  static constexpr int across = Columns / ThreadColumns, down = Rows / ThreadRows;
+  static constexpr int lanes_across = across < 8 ? across : down < 4 ? 32 / down : 8;
+  static_assert(threads % 32 == 0 && across % lanes_across == 0 && down % (32 / lanes_across) == 0);
   static constexpr int row_groups = ThreadRows / 4, column_groups = ThreadColumns / 4;
   int x, y;
   float sums[ThreadRows][ThreadColumns];
@@ -47,18 +48,34 @@ struct ProductTile {
   [[nodiscard]] __device__ __forceinline__ int first_row(int group) const { return group * (Rows / row_groups) + y * 4; }
   [[nodiscard]] __device__ __forceinline__ int first_column(int group) const { return group * (Columns / column_groups) + x * 4; }
 
-  __device__ __forceinline__ void multiply(const Slice& slice) {
+  /// Adds up `count` slices. `fetch()` reads the next one from memory into registers, `keep(slice)` puts it into shared memory.
+  /// What a term needs is read while the term before it is multiplied, across slices too: the barrier comes before the last term.
+  template <class Fetch, class Keep>
+  __device__ __forceinline__ void multiply(int count, Slice (&slices)[2], const Fetch& fetch, const Keep& keep) {
+    if (count == 0) return;
+    Term terms[2];
+    fetch();
+    keep(slices[0]);
+    __syncthreads();
+    load(slices[0], 0, terms[0]);
+    for (int i = 1; i < count; ++i) {
+      const Slice& slice = slices[(i - 1) % 2];
+      Slice& next = slices[i % 2];
+      fetch();
+#pragma unroll
+      for (int k = 0; k < depth; ++k) {
+        if (k == depth - 1) {
+          keep(next);
+          __syncthreads();
+        }
+        load(k == depth - 1 ? next : slice, (k + 1) % depth, terms[(k + 1) % 2]);
+        multiply(terms[k % 2]);
+      }
+    }
 #pragma unroll
     for (int k = 0; k < depth; ++k) {
-      float left[ThreadRows], right[ThreadColumns];
-#pragma unroll
-      for (int g = 0; g < row_groups; ++g) load4(&slice.row[k][first_row(g)], left + 4 * g);
-#pragma unroll
-      for (int g = 0; g < column_groups; ++g) load4(&slice.column[k][first_column(g)], right + 4 * g);
-#pragma unroll
-      for (int i = 0; i < ThreadRows; ++i)
-#pragma unroll
-        for (int j = 0; j < ThreadColumns; ++j) sums[i][j] += left[i] * right[j];
+      if (k + 1 < depth) load(slices[(count - 1) % 2], k + 1, terms[(k + 1) % 2]);
+      multiply(terms[k % 2]);
     }
   }
 
@@ -77,6 +94,24 @@ struct ProductTile {
     const float4 value = *reinterpret_cast<const float4*>(from);
     to[0] = value.x, to[1] = value.y, to[2] = value.z, to[3] = value.w;
   }
+
+ private:
+  /// What this thread needs of one term.
+  struct Term {
+    float left[ThreadRows], right[ThreadColumns];
+  };
+  __device__ __forceinline__ void load(const Slice& slice, int k, Term& term) const {
+#pragma unroll
+    for (int g = 0; g < row_groups; ++g) load4(&slice.row[k][first_row(g)], term.left + 4 * g);
+#pragma unroll
+    for (int g = 0; g < column_groups; ++g) load4(&slice.column[k][first_column(g)], term.right + 4 * g);
+  }
+  __device__ __forceinline__ void multiply(const Term& term) {
+#pragma unroll
+    for (int i = 0; i < ThreadRows; ++i)
+#pragma unroll
+      for (int j = 0; j < ThreadColumns; ++j) sums[i][j] += term.left[i] * term.right[j];
+  }
 };
 
 /// Chunk number `i` of a thread where the four elements follow each other in the depth of the slice: a row of the operand.
@@ -93,10 +128,9 @@ struct WideChunk {
       : line((thread + i * Tile::threads) % (Lines / 4) * 4), depth((thread + i * Tile::threads) / (Lines / 4)) {}
 };
 
-/// Four elements, or zeros where there are none. `place` gives their address, and is asked for it only if they are there.
-template <class Place>
-__device__ __forceinline__ float4 read4(bool there, const Place& place) {
-  return there ? *reinterpret_cast<const float4*>(place()) : make_float4(0, 0, 0, 0);
+/// Four elements, or zeros where there are none: `from` is not read then.
+__device__ __forceinline__ float4 read4(bool there, const float* from) {
+  return there ? *reinterpret_cast<const float4*>(from) : make_float4(0, 0, 0, 0);
 }
 template <int N>
 __device__ __forceinline__ void store_deep(float (&slice)[8][N], int depth, int line, const float4& value) {
@@ -154,30 +188,56 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks) window_product_ke
     image[i] = in.from + std::int64_t{number} * in.from_height * in.from_width * in.terms + chunk.depth;
   }
 
-  float4 next_row[Tile::row_chunks], next_column[Tile::column_chunks];
-  const auto fetch = [&](int tap_y, int tap_x, int term) {
+  const float* row_at[Tile::row_chunks];
+  bool row_there[Tile::row_chunks];
+  const float* column_at[Tile::column_chunks];
+  int tap_y = 0, tap_x = 0, term = 0;
+  const auto go_to_tap = [&] {
 #pragma unroll
     for (int i = 0; i < Tile::row_chunks; ++i) {
       const int y = y0[i] + direction * tap_y, x = x0[i] + direction * tap_x;
-      const bool there = y >= 0 && y < in.from_height && x >= 0 && x < in.from_width;
-      next_row[i] = read4(there, [&] { return image[i] + std::int64_t{y * in.from_width + x} * in.terms + term; });
+      row_there[i] = y >= 0 && y < in.from_height && x >= 0 && x < in.from_width;
+      row_at[i] = row_there[i] ? image[i] + std::int64_t{y * in.from_width + x} * in.terms : image[i];
     }
     const int tap = (first_y + tap_y * step) * in.kernel + first_x + tap_x * step;
 #pragma unroll
     for (int i = 0; i < Tile::column_chunks; ++i) {
       if constexpr (Gradient) {
         const WideChunk<Tile, Tile::columns> chunk(thread, i);
-        const int column = first_column + chunk.line;
-        next_column[i] = read4(chunk.depth < Tile::depth && column < in.columns, [&] {
-          return in.weights + (std::int64_t{term + chunk.depth} * in.kernel * in.kernel + tap) * in.columns + column;
-        });
+        column_at[i] =
+            in.weights + (std::int64_t{chunk.depth} * in.kernel * in.kernel + tap) * in.columns + first_column + chunk.line;
       } else {
         const DeepChunk<Tile> chunk(thread, i);
-        const int column = first_column + chunk.line;
-        next_column[i] = read4(chunk.line < Tile::columns && column < in.columns, [&] {
-          return in.weights + (std::int64_t{column} * in.kernel * in.kernel + tap) * in.terms + term + chunk.depth;
-        });
+        column_at[i] =
+            in.weights + (std::int64_t{first_column + chunk.line} * in.kernel * in.kernel + tap) * in.terms + chunk.depth;
       }
+    }
+  };
+
+  float4 next_row[Tile::row_chunks], next_column[Tile::column_chunks];
+  const auto fetch = [&] {
+    if (term == 0) go_to_tap();
+#pragma unroll
+    for (int i = 0; i < Tile::row_chunks; ++i) {
+      next_row[i] = read4(row_there[i], row_at[i]);
+      row_at[i] += Tile::depth;
+    }
+#pragma unroll
+    for (int i = 0; i < Tile::column_chunks; ++i) {
+      if constexpr (Gradient) {
+        const WideChunk<Tile, Tile::columns> chunk(thread, i);
+        next_column[i] = read4(chunk.depth < Tile::depth && first_column + chunk.line < in.columns, column_at[i]);
+        column_at[i] += std::int64_t{Tile::depth} * in.kernel * in.kernel * in.columns;
+      } else {
+        const DeepChunk<Tile> chunk(thread, i);
+        next_column[i] = read4(chunk.line < Tile::columns && first_column + chunk.line < in.columns, column_at[i]);
+        column_at[i] += Tile::depth;
+      }
+    }
+    term += Tile::depth;
+    if (term == in.terms) {
+      term = 0;
+      if (++tap_x == taps_x) tap_x = 0, ++tap_y;
     }
   };
   const auto keep = [&](typename Tile::Slice& slice) {
@@ -199,19 +259,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks) window_product_ke
   };
 
   Tile tile(thread);
-  const int count = taps_y * taps_x * (in.terms / Tile::depth);
-  int tap_y = 0, tap_x = 0, term = 0;
-  for (int i = 0; i <= count; ++i) {
-    if (i < count) fetch(tap_y, tap_x, term);
-    if (i > 0) tile.multiply(slices[(i - 1) % 2]);
-    if (i < count) keep(slices[i % 2]);
-    __syncthreads();
-    term += Tile::depth;
-    if (term == in.terms) {
-      term = 0;
-      if (++tap_x == taps_x) tap_x = 0, ++tap_y;
-    }
-  }
+  tile.multiply(taps_y * taps_x * (in.terms / Tile::depth), slices, fetch, keep);
 
 #pragma unroll
   for (int i = 0; i < static_cast<int>(sizeof(tile.sums) / sizeof(tile.sums[0])); ++i) {
@@ -267,13 +315,14 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks) weight_product_ke
   }
 
   float4 next_row[Tile::row_chunks], next_column[Tile::column_chunks];
-  const auto fetch = [&](int first) {
+  int first = begin;
+  const auto fetch = [&] {
 #pragma unroll
     for (int i = 0; i < Tile::row_chunks; ++i) {
       const WideChunk<Tile, Tile::rows> chunk(thread, i);
       const int pixel = first + chunk.depth, row = first_row + chunk.line;
       const bool there = chunk.depth < Tile::depth && pixel < end && row < in.out_channels;
-      next_row[i] = read4(there, [&] { return in.dy + std::int64_t{pixel} * in.out_channels + row; });
+      next_row[i] = read4(there, in.dy + std::int64_t{pixel} * in.out_channels + row);
     }
 #pragma unroll
     for (int i = 0; i < Tile::column_chunks; ++i) {
@@ -281,14 +330,15 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks) weight_product_ke
       const int at_y = y[i] * in.stride + from_y, at_x = x[i] * in.stride + from_x;
       const bool there = chunk.depth < Tile::depth && first + chunk.depth < end && column < columns && at_y >= 0 &&
                          at_y < in.height && at_x >= 0 && at_x < in.width;
-      next_column[i] =
-          read4(there, [&] { return from + ((std::int64_t{number[i]} * in.height + at_y) * in.width + at_x) * in.in_channels; });
+      const int pixel = there ? (number[i] * in.height + at_y) * in.width + at_x : 0;
+      next_column[i] = read4(there, from + std::int64_t{pixel} * in.in_channels);
       x[i] += Tile::depth;
       while (x[i] >= in.out_width) {
         x[i] -= in.out_width;
         if (++y[i] == in.out_height) y[i] = 0, ++number[i];
       }
     }
+    first += Tile::depth;
   };
   const auto keep = [&](typename Tile::Slice& slice) {
 #pragma unroll
@@ -304,13 +354,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks) weight_product_ke
   };
 
   Tile tile(thread);
-  const int count = (end - begin + Tile::depth - 1) / Tile::depth;
-  for (int i = 0; i <= count; ++i) {
-    if (i < count) fetch(begin + i * Tile::depth);
-    if (i > 0) tile.multiply(slices[(i - 1) % 2]);
-    if (i < count) keep(slices[i % 2]);
-    __syncthreads();
-  }
+  tile.multiply((end - begin + Tile::depth - 1) / Tile::depth, slices, fetch, keep);
 
   float* const to = in.to + std::int64_t{part} * in.out_channels * columns;
 #pragma unroll

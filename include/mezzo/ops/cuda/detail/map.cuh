@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <source_location>
 
+#include <mezzo/executor/cuda.cuh>
 #include <mezzo/ops/cuda/detail/vector.cuh>
+#include <mezzo/ops/detail/checks.hpp>
 
 namespace mezzo::detail::device {
 
@@ -19,8 +20,8 @@ struct InFlight {
 };
 
 template <int N, class Functor, class Out, class... In>
-__device__ __forceinline__ void map_vectors(std::int64_t base, std::int64_t vectors, const Functor& functor, Out* out, const In*... in,
-                                            InFlight<N, In>... operands) {
+__device__ __forceinline__ void map_vectors(std::int64_t base, std::int64_t vectors, const Functor& functor, Out* out,
+                                            const In*... in, InFlight<N, In>... operands) {
 #pragma unroll
   for (int u = 0; u < map_unroll; ++u) {
     const std::int64_t vector = base + u * std::int64_t{map_threads};
@@ -52,16 +53,17 @@ __global__ void __launch_bounds__(map_threads) map_kernel(std::int64_t count, co
 
 /// Queues out[i] = functor(in[i]...) for i in [0, count). An operand may be `out` itself.
 template <class Functor, class Out, class... In>
-void map(const CudaExecutor& executor, const char* name, std::int64_t count, const Functor& functor, Out* out, const In*... in) {
-  const auto where = std::source_location::current();
+void map(const CudaExecutor& executor, const OpSite& site, std::int64_t count, const Functor& functor, Out* out,
+         const In*... in) {
   const bool aligned = is_aligned(out) && (is_aligned(in) && ...);
   const std::int64_t vectors = aligned ? std::max<std::int64_t>(count / vector_width, 1) : count;
   const std::int64_t wanted = (vectors + map_threads * map_unroll - 1) / (map_threads * map_unroll);
   const auto blocks = static_cast<std::uint32_t>(std::clamp<std::int64_t>(wanted, 1, 1 << 30));
   if (aligned) {
-    launch(executor, name, &map_kernel<vector_width, Functor, Out, In...>, blocks, map_threads, where, count, functor, out, in...);
+    launch(executor, site.op, &map_kernel<vector_width, Functor, Out, In...>, blocks, map_threads, site.where, count, functor,
+           out, in...);
   } else {
-    launch(executor, name, &map_kernel<1, Functor, Out, In...>, blocks, map_threads, where, count, functor, out, in...);
+    launch(executor, site.op, &map_kernel<1, Functor, Out, In...>, blocks, map_threads, site.where, count, functor, out, in...);
   }
 }
 

@@ -23,9 +23,11 @@ inline bool is_capturing(const CudaExecutor& executor, const std::source_locatio
 /// Refuses to plan, which allocates and waits, while the stream is being captured.
 inline void refuse_capture(const CudaExecutor& executor, std::string_view op, const std::source_location& where) {
   if (is_capturing(executor, where)) {
-    fail<StateError>(where, op,
-                     "plans must be made before the stream is captured in a graph: call the op's prepare function, or run it "
-                     "once with these shapes and types, before the capture begins");
+    fail<StateError>(
+        where, op,
+        "plans must be made before the stream is captured in a graph: call the op's prepare function "
+        "(conv2d_prepare, matmul_prepare, linear_prepare, batch_norm_prepare, softmax_cross_entropy_prepare), or run "
+        "it once with these shapes and types, before the capture begins");
   }
 }
 

@@ -59,7 +59,7 @@ __device__ __forceinline__ void store_vector(T* to, const T (&from)[N]) {
   }
 }
 
-/// Reads N elements that other blocks of this launch have written: from the second cache, past the first.
+/// Reads N elements that other blocks of this launch have written: from the L2 cache, past the L1.
 template <int N, class T>
 __device__ __forceinline__ void load_fresh(const T* from, T (&to)[N]) {
   constexpr int bytes = N * static_cast<int>(sizeof(T));

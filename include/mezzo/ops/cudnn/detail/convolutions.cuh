@@ -9,7 +9,6 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <optional>
 #include <source_location>
 #include <string_view>
 #include <tuple>
@@ -23,15 +22,14 @@
 #include <mezzo/numeric/convert.hpp>
 #include <mezzo/ops/cuda/detail/state.hpp>
 #include <mezzo/ops/cudnn/detail/trial.cuh>
+#include <mezzo/ops/detail/conv2d_pass.hpp>
 #include <mezzo/ops/shapes.hpp>
 
 namespace mezzo::detail::cudnn {
 
-enum class Pass : std::uint8_t { forward, data_gradient, weight_gradient };
-
 /// Everything that a choice of kernel depends on.
 struct ConvolutionKey {
-  Pass pass;
+  Conv2dPass pass;
   ElementType in;  ///< of both inputs
   ElementType out;
   bool add = false;  ///< the result is added to what the output holds
@@ -63,8 +61,6 @@ inline cudnn_frontend::DataType_t data_type(ElementType type) {
       return cudnn_frontend::DataType_t::HALF;
     case ElementType::bf16:
       return cudnn_frontend::DataType_t::BFLOAT16;
-    case ElementType::f64:
-      return cudnn_frontend::DataType_t::DOUBLE;
     default:
       return cudnn_frontend::DataType_t::FLOAT;
   }
@@ -97,7 +93,7 @@ class Convolutions {
     return plans_.emplace(key, make(executor, key, candidates, rival, where)).first->second;
   }
 
-  /// Queues a plan. `old` is what the result is added to, the output itself; null where nothing is added.
+  /// Queues a plan; `add`: to what the output holds.
   void run(const CudaExecutor& executor, const ConvolutionPlan& plan, const void* first, const void* second, void* out, bool add,
            void* scratch, const std::source_location& where) const {
     const DeviceGuard guard(executor.device(), where);
@@ -146,9 +142,9 @@ class Convolutions {
   };
   static Operands operands_of(const ConvolutionKey& key) {
     switch (key.pass) {
-      case Pass::forward:
+      case Conv2dPass::forward:
         return {x_of(key.shape), w_of(key.shape), y_of(key.shape)};
-      case Pass::data_gradient:
+      case Conv2dPass::data_gradient:
         return {y_of(key.shape), w_of(key.shape), x_of(key.shape)};
       default:
         return {y_of(key.shape), x_of(key.shape), w_of(key.shape)};
@@ -176,7 +172,7 @@ class Convolutions {
 
   static std::shared_ptr<Graph> describe(const ConvolutionKey& key) {
     namespace fe = cudnn_frontend;
-    const fe::DataType_t sum = key.in == ElementType::f64 ? fe::DataType_t::DOUBLE : fe::DataType_t::FLOAT;
+    constexpr fe::DataType_t sum = fe::DataType_t::FLOAT;
     auto graph = std::make_shared<Graph>();
     graph->set_io_data_type(data_type(key.in)).set_intermediate_data_type(sum).set_compute_data_type(sum);
     const Operands operands = operands_of(key);
@@ -184,10 +180,10 @@ class Convolutions {
     const Tensor second = add_tensor(*graph, operands.second, number_second, key.in);
     Tensor result;
     switch (key.pass) {
-      case Pass::forward:
+      case Conv2dPass::forward:
         result = graph->conv_fprop(first, second, attributes_of<fe::graph::Conv_fprop_attributes>(key.shape));
         break;
-      case Pass::data_gradient:
+      case Conv2dPass::data_gradient:
         result = graph->conv_dgrad(first, second, attributes_of<fe::graph::Conv_dgrad_attributes>(key.shape));
         break;
       default:
@@ -223,14 +219,10 @@ class Convolutions {
     }
     graph->deselect_numeric_notes(excluded());
     graph->deselect_workspace_greater_than(static_cast<std::int64_t>(key.scratch));
-    std::optional<Trial> trial;
-    try {
-      const Operands operands = operands_of(key);
-      trial.emplace(executor, bytes_of(operands.first, key.in), bytes_of(operands.second, key.in),
-                    bytes_of(operands.out, key.out), key.scratch, where);
-    } catch (const OutOfMemory&) {
-      return {};  // a kernel that was not tried is not used
-    }
+    const Operands operands = operands_of(key);
+    const Trial trial(executor, bytes_of(operands.first, key.in), bytes_of(operands.second, key.in),
+                      bytes_of(operands.out, key.out), key.scratch, where);
+    if (!trial.ready) return {};  // a kernel that was not tried is not used
     const std::int64_t count = graph->get_execution_plan_count();
     for (std::int64_t next = 0; next < count;) {
       std::vector<std::int64_t> built;
@@ -239,18 +231,18 @@ class Convolutions {
       }
       std::map<std::int64_t, float> times;
       if (candidates > 1) {
-        trial->fill_for_timing(executor, where);
+        trial.fill_for_timing(where);
         for (const std::int64_t kernel : built)
           times[kernel] = time_of(
-              executor, *trial, [&] { return run_once(*graph, kernel, key, *trial); }, where);
+              trial, [&] { return run_once(*graph, kernel, key, trial); }, where);
         std::ranges::stable_sort(built, {}, [&](std::int64_t kernel) { return times[kernel]; });
       }
       for (const std::int64_t kernel : built) {
-        if (!keeps_overflows(executor, *graph, key, *trial, kernel, where)) continue;
+        if (!keeps_overflows(*graph, key, trial, kernel, where)) continue;
         if (candidates > 1) {
-          trial->fill_for_timing(executor, where);
+          trial.fill_for_timing(where);
           if (time_of(
-                  executor, *trial, [&] { return rival(*trial); }, where) < times[kernel])
+                  trial, [&] { return rival(trial); }, where) < times[kernel])
             return {};
         }
         return {graph, kernel};
@@ -266,14 +258,13 @@ class Convolutions {
 
   /// Milliseconds of the fastest of a few runs; the largest float if `queue` says that it cannot.
   template <class Queue>
-  [[nodiscard]] static float time_of(const CudaExecutor& executor, const Trial& trial, Queue&& queue,
-                                     const std::source_location& where) {
+  [[nodiscard]] static float time_of(const Trial& trial, Queue&& queue, const std::source_location& where) {
     constexpr int runs = 4;  // the first warms up
     float best = (std::numeric_limits<float>::max)();
     for (int i = 0; i < runs; ++i) {
-      trial.start(executor, where);
+      trial.start(where);
       const bool ran = queue();
-      const float time = trial.stop(executor, where);
+      const float time = trial.stop(where);
       if (!ran) break;
       if (i != 0) best = (std::min)(best, time);
     }
@@ -282,20 +273,21 @@ class Convolutions {
 
   /// Whether an infinity in an operand, and a sum that does not fit, make every result that they reach infinite or NaN: a loss
   /// scaler relies on it. cuDNN has kernels of which that is not true (engine 47 for float16 wrote 0 for some infinities).
-  [[nodiscard]] bool keeps_overflows(const CudaExecutor& executor, const Graph& graph, const ConvolutionKey& key,
-                                     const Trial& trial, std::int64_t kernel, const std::source_location& where) const {
+  [[nodiscard]] bool keeps_overflows(const Graph& graph, const ConvolutionKey& key, const Trial& trial, std::int64_t kernel,
+                                     const std::source_location& where) const {
     // In every format, nearly; times the largest number they are beyond the range. Results of either sign, and NaN, which sums
     // of both are: a kernel may lose one of them.
     constexpr std::uint32_t two = 0x40004000, minus_two = 0xc000c000, mixed = 0;
-    const auto kept = [&](const Memory& extreme, std::uint32_t value, const Memory& other, std::uint32_t factor) {
-      trial.fill(executor, extreme, value, where);
+    const auto kept = [&](const Span<std::byte>& extreme, std::uint32_t value, const Span<std::byte>& other,
+                          std::uint32_t factor) {
+      trial.fill(extreme, value, where);
       if (factor == mixed) {
-        trial.fill_for_timing(executor, other, where);
+        trial.fill_for_timing(other, where);
       } else {
-        trial.fill(executor, other, factor, where);
+        trial.fill(other, factor, where);
       }
-      trial.fill(executor, trial.out, two, where);
-      return run_once(graph, kernel, key, trial) && trial.nonfinite(executor, key.out, where) >= reached(key);
+      trial.fill(trial.out, two, where);
+      return run_once(graph, kernel, key, trial) && trial.nonfinite(key.out, where) >= reached(key);
     };
     const auto [infinity, largest] = extremes_of(key.in);
     for (const std::uint32_t factor : {two, minus_two, mixed}) {
@@ -329,9 +321,9 @@ class Convolutions {
         }
       }
       switch (key.pass) {
-        case Pass::forward:
+        case Conv2dPass::forward:
           return out;  // every window reaches into the image, as the padding is smaller than it
-        case Pass::data_gradient:
+        case Conv2dPass::data_gradient:
           return static_cast<std::int64_t>(std::ranges::count(pixels, true));
         default:
           return static_cast<std::int64_t>(std::ranges::count(taps, true));
@@ -339,9 +331,9 @@ class Convolutions {
     };
     const std::int64_t places = along(s.height, s.out_height()) * along(s.width, s.out_width());
     switch (key.pass) {
-      case Pass::forward:
+      case Conv2dPass::forward:
         return static_cast<std::uint64_t>(s.batch * places * s.out_channels);
-      case Pass::data_gradient:
+      case Conv2dPass::data_gradient:
         return static_cast<std::uint64_t>(s.batch * places * s.in_channels);
       default:
         return static_cast<std::uint64_t>(s.out_channels * places * s.in_channels);

@@ -38,59 +38,70 @@ struct CountNonfinite {
   }
 };
 
-/// Memory and events to try kernels with.
+/// Memory and events to try kernels with. `ready` is false where the device has not so much memory left.
 struct Trial {
-  Trial(const CudaExecutor& executor, std::size_t first_bytes, std::size_t second_bytes, std::size_t out_bytes,
+  Trial(const CudaExecutor& on, std::size_t first_bytes, std::size_t second_bytes, std::size_t out_bytes,
         std::size_t scratch_bytes, const std::source_location& where)
-      : first(executor, first_bytes, where),
-        second(executor, second_bytes, where),
-        out(executor, out_bytes, where),
-        scratch(executor, scratch_bytes, where),
-        count(executor, sizeof(unsigned long long), where) {
-    check_cuda(cudaEventCreate(&begin), "cudaEventCreate", where);
-    if (const cudaError_t error = cudaEventCreate(&end); error != cudaSuccess) {
-      static_cast<void>(cudaEventDestroy(begin));
-      check_cuda(error, "cudaEventCreate", where);
+      : Trial(on) {
+    const auto carve = [&](Arena& arena) {
+      const auto take = [&](std::size_t bytes) { return Span<std::byte>(arena.take<std::byte>(bytes, 256), bytes); };
+      first = take(first_bytes), second = take(second_bytes), out = take(out_bytes), scratch = take(scratch_bytes);
+      count = arena.take<unsigned long long>(1);
+    };
+    Arena measure;
+    carve(measure);
+    block_bytes = measure.bytes();
+    const DeviceGuard guard(executor.device(), where);
+    const cudaError_t error = cudaMallocAsync(&block, block_bytes, executor.stream());
+    if (error == cudaErrorMemoryAllocation) {
+      forget(error);
+      return;
     }
+    check_cuda(error, "cudaMallocAsync", where);
+    Arena arena(static_cast<std::byte*>(block));
+    carve(arena);
+    check_cuda(cudaEventCreate(&begin), "cudaEventCreate", where);
+    check_cuda(cudaEventCreate(&end), "cudaEventCreate", where);
+    ready = true;
   }
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
   ~Trial() {
-    static_cast<void>(cudaEventDestroy(begin));
-    static_cast<void>(cudaEventDestroy(end));
+    if (begin != nullptr) static_cast<void>(cudaEventDestroy(begin));
+    if (end != nullptr) static_cast<void>(cudaEventDestroy(end));
+    executor.deallocate(block, block_bytes);
   }
 
-  static void fill_for_timing(const CudaExecutor& executor, const Memory& memory, const std::source_location& where) {
+  void fill_for_timing(const Span<std::byte>& memory, const std::source_location& where) const {
     for_each_index(executor, memory.size() / 2, FillForTiming{reinterpret_cast<std::uint16_t*>(memory.data())}, where);
   }
-  void fill_for_timing(const CudaExecutor& executor, const std::source_location& where) const {
-    fill_for_timing(executor, first, where);
-    fill_for_timing(executor, second, where);
+  void fill_for_timing(const std::source_location& where) const {
+    fill_for_timing(first, where);
+    fill_for_timing(second, where);
   }
-  static void fill(const CudaExecutor& executor, const Memory& memory, std::uint32_t pattern, const std::source_location& where) {
+  void fill(const Span<std::byte>& memory, std::uint32_t pattern, const std::source_location& where) const {
     for_each_index(executor, memory.size() / 2, FillPattern{reinterpret_cast<std::uint16_t*>(memory.data()), pattern}, where);
   }
 
   /// Results that are not finite. Waits.
-  [[nodiscard]] std::uint64_t nonfinite(const CudaExecutor& executor, ElementType type, const std::source_location& where) const {
-    auto* const counter = reinterpret_cast<unsigned long long*>(count.data());
-    executor.fill(counter, std::byte{0}, sizeof(*counter), where);
+  [[nodiscard]] std::uint64_t nonfinite(ElementType type, const std::source_location& where) const {
+    executor.fill(count, std::byte{0}, sizeof(*count), where);
     const auto add_up = [&]<class T>(T) {
-      for_each_index(executor, out.size() / sizeof(T), CountNonfinite<T>{reinterpret_cast<const T*>(out.data()), counter}, where);
+      for_each_index(executor, out.size() / sizeof(T), CountNonfinite<T>{reinterpret_cast<const T*>(out.data()), count}, where);
     };
     if (type == ElementType::f16) add_up(float16{});
     if (type == ElementType::bf16) add_up(bfloat16{});
     if (type == ElementType::f32) add_up(float{});
     unsigned long long result = 0;
-    executor.copy(&result, counter, sizeof(result), where);
+    executor.copy(&result, count, sizeof(result), where);
     executor.wait(where);
     return result;
   }
 
-  void start(const CudaExecutor& executor, const std::source_location& where) const {
+  void start(const std::source_location& where) const {
     check_cuda(cudaEventRecord(begin, executor.stream()), "cudaEventRecord", where);
   }
-  [[nodiscard]] float stop(const CudaExecutor& executor, const std::source_location& where) const {
+  [[nodiscard]] float stop(const std::source_location& where) const {
     float milliseconds = 0;
     check_cuda(cudaEventRecord(end, executor.stream()), "cudaEventRecord", where);
     check_cuda(cudaEventSynchronize(end), "cudaEventSynchronize", where);
@@ -98,9 +109,17 @@ struct Trial {
     return milliseconds;
   }
 
-  Memory first, second, out, scratch, count;
+  const CudaExecutor& executor;
+  Span<std::byte> first, second, out, scratch;
+  unsigned long long* count = nullptr;
+  void* block = nullptr;  // of all these
+  std::size_t block_bytes = 0;
   cudaEvent_t begin = nullptr;
   cudaEvent_t end = nullptr;
+  bool ready = false;
+
+ private:
+  explicit Trial(const CudaExecutor& on) : executor(on) {}  // from here on the destructor gives back what there is
 };
 
 }  // namespace mezzo::detail::cudnn

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include <mezzo/executor/memory.hpp>
 #include <mezzo/ops/accumulate.hpp>
@@ -18,7 +17,8 @@ namespace mezzo::detail::host {
 /// A forward convolution or a data gradient, laid out in scratch.
 ///
 /// A phase is a set of destination pixels that meet the same weights. The forward pass has one. In the data gradient a
-/// pixel meets the weights whose position has its own remainder modulo the stride: stride * stride phases.
+/// pixel meets the weights whose position has its own remainder modulo the stride: stride * stride phases, of which those
+/// beyond the kernel meet none and are left out.
 template <class Sum>
 class Gather {
  public:
@@ -48,6 +48,9 @@ class Gather {
         padded_.load(source + (first + i) * padded_.source_elements(), images + i * padded_.elements());
       }
       Destination* const to = destination + first * destination_elements();
+      if (gradient_ && shape_.stride > shape_.kernel && accumulate == Accumulate::no) {  // there are pixels that no window reads
+        std::fill_n(to, count * destination_elements(), convert<Destination>(0.f));
+      }
       for (std::int64_t vertical = 0; vertical < phases(); ++vertical) {
         for (std::int64_t horizontal = 0; horizontal < phases(); ++horizontal) {
           run_phase(vertical, horizontal, count, slot, to, accumulate);
@@ -89,7 +92,8 @@ class Gather {
 
   [[nodiscard]] std::int64_t slot_elements() const { return group_ * padded_.elements(); }
   [[nodiscard]] std::int64_t destination_elements() const { return to_height_ * to_width_ * to_channels_; }
-  [[nodiscard]] std::int64_t phases() const { return gradient_ ? shape_.stride : 1; }
+  /// In one direction.
+  [[nodiscard]] std::int64_t phases() const { return gradient_ ? (std::min)(shape_.stride, shape_.kernel) : 1; }
 
   /// Weights along one direction that the pixels of a phase meet.
   [[nodiscard]] std::int64_t taps(std::int64_t phase) const {
@@ -97,10 +101,11 @@ class Gather {
   }
 
   /// Taps of all phases before this one, in one direction: phases partition the kernel's positions.
-  [[nodiscard]] std::int64_t taps_before(std::int64_t phase) const {
-    std::int64_t sum = 0;
-    for (std::int64_t p = 0; p < phase; ++p) sum += taps(p);
-    return sum;
+  [[nodiscard]] std::int64_t taps_before(std::int64_t phase) const { return count_before(shape_.kernel, phase); }
+
+  /// Numbers in [0, extent) whose remainder modulo the stride is less than `phase`.
+  [[nodiscard]] std::int64_t count_before(std::int64_t extent, std::int64_t phase) const {
+    return extent / shape_.stride * phase + (std::min)(extent % shape_.stride, phase);
   }
 
   /// Rows (or columns) of the destination in a phase: padded positions with this remainder, inside the image.
@@ -119,14 +124,14 @@ class Gather {
   [[nodiscard]] std::int64_t phase_pixels(std::int64_t vertical, std::int64_t horizontal) const {
     return positions(vertical, to_height_).count * positions(horizontal, to_width_).count;
   }
+  /// Positions in all phases before this one, in one direction.
+  [[nodiscard]] std::int64_t positions_before(std::int64_t phase, std::int64_t extent) const {
+    return count_before(extent + shape_.padding, phase) - count_before(shape_.padding, phase);
+  }
   [[nodiscard]] std::int64_t pixels_before(std::int64_t vertical, std::int64_t horizontal) const {
-    std::int64_t sum = 0;
-    for (std::int64_t v = 0; v < phases(); ++v) {
-      for (std::int64_t h = 0; h < phases(); ++h) {
-        if (v * phases() + h < vertical * phases() + horizontal) sum += phase_pixels(v, h);
-      }
-    }
-    return sum * group_;
+    if (!gradient_) return 0;
+    const std::int64_t above = positions_before(vertical, to_height_) * positions_before(phases(), to_width_);
+    return group_ * (above + positions(vertical, to_height_).count * positions_before(horizontal, to_width_));
   }
 
   [[nodiscard]] Sum* phase_panels(std::int64_t vertical, std::int64_t horizontal) const {
@@ -200,11 +205,6 @@ class Gather {
     const std::int64_t pixels = phase_pixels(vertical, horizontal) * images;
     const std::ptrdiff_t* const from = from_ + pixels_before(vertical, horizontal);
     const std::ptrdiff_t* const to = to_ + pixels_before(vertical, horizontal);
-    if (window.rows * window.run == 0) {  // a stride beyond the kernel: pixels that no window reads
-      if (accumulate == Accumulate::yes) return;
-      for (std::int64_t pixel = 0; pixel < pixels; ++pixel) std::fill_n(destination + to[pixel], to_channels_, convert<Destination>(0.f));
-      return;
-    }
     const Sum* const source = images_ + slot * slot_elements();
     const Sum* panel = phase_panels(vertical, horizontal);
     for (std::int64_t p = 0; p < panels_; ++p, panel += window.rows * window.run * columns) {

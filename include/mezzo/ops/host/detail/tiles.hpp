@@ -18,9 +18,6 @@ namespace mezzo::detail::host {
 template <class T>
 inline constexpr std::int64_t tile_columns = 64 / static_cast<std::int64_t>(sizeof(T));
 
-/// Rows of a full tile: with two columns each, 12 of the 16 registers are sums.
-inline constexpr std::int64_t tile_rows = 6;
-
 /// A dot product's first factor: `rows` runs of `run` contiguous elements, `row_stride` apart.
 struct Window {
   std::int64_t rows = 0;
@@ -160,7 +157,8 @@ void store_tile(const T* tile, To* base, const std::ptrdiff_t* to, std::int64_t 
   for (std::int64_t r = 0; r < Rows; ++r) store_row(tile + r * tile_columns<T>, base + to[r], columns, accumulate);
 }
 
-/// Calls `tile(first row, number of rows as a constant)` until `rows` rows are done: sixes, then fours, twos and ones.
+/// Calls `tile(first row, number of rows as a constant)` until `rows` rows are done: sixes, whose sums take 12 of the 16
+/// registers, then fours, twos and ones.
 template <class Tile>
 void for_each_tile(std::int64_t rows, Tile&& tile) {
   std::int64_t row = 0;

@@ -98,7 +98,7 @@ class WeightGradient {
     Sum* const outputs = images + images_elements();
     widen_row(dy + first * pixels_ * shape_.out_channels, outputs, count * pixels_ * shape_.out_channels);
 
-    constexpr std::int64_t at_once = 192;  // pixels: their rows of x and dy stay in the first cache for all tiles
+    constexpr std::int64_t at_once = 192;  // pixels: their rows of x and dy stay in the L1 cache for all tiles
     for (std::int64_t pixel = 0; pixel < count * pixels_; pixel += at_once) {
       const std::int64_t pixels = (std::min)(at_once, count * pixels_ - pixel);
       for (std::int64_t ky = 0; ky < shape_.kernel; ++ky) {

@@ -1,5 +1,7 @@
 #pragma once
-// The per-channel spans of a batch norm, by name: five floats of one size are easily mixed up.
+// Operands of ops that come as several spans, by name: five floats of one size are easily mixed up.
+
+#include <cstdint>
 
 #include <mezzo/core/span.hpp>
 
@@ -16,14 +18,14 @@ struct BatchNormWeights {
 template <class T>
 struct BatchNormRunning {
   Span<T> mean;
-  Span<T> variance;  ///< unbiased, as torch keeps it
+  Span<T> variance;  ///< unbiased, as torch keeps it; of a single row, where torch refuses, the biased one: 0
 };
 
 /// The batch's statistics, which the backward pass needs; [channels] each.
 template <class T>
 struct BatchNormSaved {
   Span<T> mean;
-  Span<T> inverse_deviation;  ///< 1 / sqrt(biased variance + epsilon)
+  Span<T> inv_std;  ///< 1 / sqrt(biased variance + epsilon)
 };
 
 /// Gradients by gamma and beta; [channels] each.
@@ -33,9 +35,17 @@ struct BatchNormGradients {
   Span<T> beta;
 };
 
+/// The two numbers of a batch norm; the defaults are torch's.
 struct BatchNormOptions {
   double epsilon = 1e-5;  ///< added to the variance, > 0
   double momentum = 0.1;  ///< share of the batch in the running statistics, in [0, 1]
+};
+
+/// What a classification loss measured; one element each, in the executor's memory. An empty span is left out.
+template <class T>
+struct LossResult {
+  Span<T> loss = {};                ///< the mean loss
+  Span<std::int32_t> correct = {};  ///< rows whose largest logit is the label's
 };
 
 }  // namespace mezzo
