@@ -35,9 +35,16 @@ case $mode in
 esac
 status=0
 $build/examples/cifar10_resnet/cifar10_resnet "${device[@]}" --compare $runs "${expect[@]}" --output $results "$@" || status=$?
-if [ $status = 0 ] || [ $status = 6 ] || [ $status = 130 ]; then
-  gnuplot -e "folder='$results'; runs='${runs//,/ }'" examples/cifar10_resnet/plot.gp
+drawn=   # the runs of which an epoch was tested
+for run in ${runs//,/ }; do
+  if grep -qs '[0-9]$' "$results/$run.csv"; then drawn+="$run "; fi
+done
+if [ -z "$drawn" ]; then
+  echo "no picture: no epoch was tested"
+elif gnuplot -e "folder='$results'; runs='$drawn'" examples/cifar10_resnet/plot.gp; then
   echo "picture: $results/curves.png"
+else
+  echo "no picture: gnuplot failed; the curves are in $results/*.csv"
 fi
 if [ $mode = --results ] && [ $status = 0 ]; then
   figures=($results)

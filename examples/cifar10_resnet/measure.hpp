@@ -3,24 +3,28 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <mezzo/numeric/convert.hpp>
 #include <mezzo/policy/policy.hpp>
 
 #include "batch.hpp"
+#include "interrupt.hpp"
 #include "result.hpp"
 #include "resnet.hpp"
 
 namespace cifar10 {
 
-/// Percent of the test images that the network names rightly, with its running statistics. Overwrites its activations.
+/// Percent of the test images that the network names rightly, with its running statistics; nothing when interrupted. Overwrites its
+/// activations.
 ///
 /// @param images how many the feed's test images are
 template <class Net, class Batches>
-float test_accuracy(Net& net, Batches& feed, const mezzo::AnyExecutor& executor, std::size_t images) {
+std::optional<float> test_accuracy(Net& net, Batches& feed, const mezzo::AnyExecutor& executor, std::size_t images) {
   const auto batch = static_cast<std::size_t>(net.batch());
   for (std::size_t first = 0; first < images; first += batch) {
+    if (interrupted()) return {};
     const std::size_t n = std::min(batch, images - first);   // behind the last n there are others, which are not counted
     feed.test(first, n, net.images(), net.labels());
     net.forward(false);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <source_location>
 #include <vector>
 
 #include <mezzo/core/span.hpp>
@@ -45,9 +46,9 @@ class Storage {
 
   /// @throws mezzo::OutOfMemory
   template <class T>
-  mezzo::Span<T> take(Use use, std::size_t count) {
+  mezzo::Span<T> take(Use use, std::size_t count, std::source_location where = std::source_location::current()) {
     const std::size_t bytes = count * sizeof(T);
-    const mezzo::Memory& block = blocks_.emplace_back(executor_, bytes);
+    const mezzo::Memory& block = blocks_.emplace_back(executor_, bytes, where);
     executor_.fill(block.data(), std::byte{0}, bytes);
     bytes_[use] += bytes;
     return {reinterpret_cast<T*>(block.data()), count};

@@ -1,8 +1,10 @@
 #pragma once
 // What a run may be asked for, and the program's exit codes. command_line.hpp reads it.
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -14,11 +16,11 @@ enum class Exit : int {
   success = 0,
   failure = 1,           ///< something unforeseen: out of memory, say
   bad_option = 2,
-  bad_data = 3,          ///< a data file is missing or damaged
-  bad_output = 4,        ///< a result cannot be written: a folder that cannot be made, a full disk
+  bad_data = 3,          ///< a data file is missing or damaged, or a test file holds training images
+  bad_output = 4,        ///< a result cannot be written: a folder that cannot be made or that another run writes to, a full disk
   no_device = 5,         ///< --device cuda without a device or in a build for the host
   below_expectation = 6, ///< --expect-accuracy or --expect-gap was not met
-  interrupted = 130      ///< Ctrl-C; the table so far was printed
+  interrupted = 130      ///< Ctrl-C, SIGTERM or SIGHUP; the table so far was printed
 };
 
 enum class Precision {
@@ -69,12 +71,29 @@ class OptionError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Refuses a batch that the training images cannot fill. @throws OptionError
-inline void check_batch(const Options& options, std::size_t training_images) {
-  const std::size_t step = std::size_t{options.batch} * options.accumulate;
-  if (step > training_images)
-    throw OptionError("--batch: batch times accumulate must be at most the " + std::to_string(training_images) +
-                      " training images, got " + std::to_string(options.batch) + " * " + std::to_string(options.accumulate));
+/// How long a run is.
+struct Length {
+  std::uint32_t step_images;       // images in one step
+  std::uint32_t steps_per_epoch;   // what is left over waits for the next epoch
+  std::uint32_t total_steps;
+};
+
+/// The length of a run on `training_images`, which are fewer than 2^32.
+/// @throws OptionError when a step needs more images, 32 bits cannot count the steps, or none is left after the warm-up
+inline Length length_of(const Options& options, std::size_t training_images) {
+  const auto text = [](std::uint64_t number) { return std::to_string(number); };
+  const std::uint64_t step_images = std::uint64_t{options.batch} * options.accumulate;
+  if (step_images > training_images)
+    throw OptionError("--batch: batch times accumulate must be at most the " + text(training_images) + " training images, got " +
+                      text(options.batch) + " * " + text(options.accumulate));
+  const std::uint64_t steps_per_epoch = training_images / step_images;
+  std::uint64_t total_steps = steps_per_epoch * options.epochs;
+  if (options.max_steps != 0) total_steps = std::min<std::uint64_t>(total_steps, options.max_steps);
+  if (total_steps > std::numeric_limits<std::uint32_t>::max())
+    throw OptionError("--epochs: must make fewer than 2^32 steps, got " + text(steps_per_epoch) + " * " + text(options.epochs));
+  if (options.warmup_steps >= total_steps)
+    throw OptionError("--warmup-steps: must be fewer than the run's " + text(total_steps) + " steps, got " + text(options.warmup_steps));
+  return {static_cast<std::uint32_t>(step_images), static_cast<std::uint32_t>(steps_per_epoch), static_cast<std::uint32_t>(total_steps)};
 }
 
 }  // namespace cifar10

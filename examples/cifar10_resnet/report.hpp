@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <exception>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -64,6 +65,7 @@ inline std::string table(const std::vector<Result>& results) {
   row("test accuracy, %", [&](const Result& r) -> std::string {
     if (!r.test_accuracy) return "-";
     const auto text = format("%.1f", static_cast<double>(*r.test_accuracy));
+    if (!r.complete) return text + format(" after epoch %u", r.tested_epoch);
     if (base == nullptr || base == &r || !base->test_accuracy) return text;
     return text + format(" (%+.1f)", static_cast<double>(*r.test_accuracy) - static_cast<double>(*base->test_accuracy));
   });
@@ -144,6 +146,7 @@ inline nlohmann::ordered_json to_json(const Result& r) {
                               {"final_scale", r.final_scale},
                               {"last_loss", r.loss}};
   json["test_accuracy_percent"] = r.test_accuracy ? nlohmann::ordered_json(*r.test_accuracy) : nlohmann::ordered_json();
+  json["tested_epoch"] = r.test_accuracy ? nlohmann::ordered_json(r.tested_epoch) : nlohmann::ordered_json();
   for (const Use use : all_uses) {
     std::string key = name_of(use);
     std::ranges::replace(key, ' ', '_');
@@ -158,6 +161,20 @@ inline nlohmann::ordered_json to_json(const Result& r) {
                                                  {"with_scale", r.flushed->with_scale},
                                                  {"scale", r.flushed->scale}};
   return json;
+}
+
+/// Writes results.json, which is `json` and the runs, and table.md, each whole. Tries both. @throws OutputError
+inline void write_results(const Output& output, nlohmann::ordered_json json, const std::vector<Result>& results) {
+  for (const Result& result : results) json["runs"].push_back(to_json(result));
+  // A file's name may be no UTF-8: what JSON cannot hold is replaced.
+  const std::string text = json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  std::exception_ptr failure;
+  for (const auto& [name, content] : {std::pair{"results.json", text}, std::pair{"table.md", table(results)}}) try {
+      output.write(name, content);
+    } catch (const OutputError&) {
+      if (!failure) failure = std::current_exception();
+    }
+  if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace cifar10

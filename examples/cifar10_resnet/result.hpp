@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "memory.hpp"
@@ -56,37 +58,42 @@ struct DeviceMemory {
 /// One run's column of the table.
 struct Result {
   std::string name;
-  bool complete = false;                  // false: interrupted
+  bool complete = false;                  // all steps made and the last epoch tested; false: interrupted
   std::uint32_t steps = 0;
   std::uint64_t skipped = 0;
   double images_per_second = 0., seconds = 0.;
   float final_scale = 1.f, loss = 0.f;
   std::optional<float> test_accuracy;     // percent
+  std::uint32_t tested_epoch = 0;         // the one after which test_accuracy was taken
   std::optional<Flushed> flushed;
   Bytes bytes;
   std::optional<DeviceMemory> device;
 };
 
-/// All files of one invocation. Construction proves that each can be written, before anything is computed or overwritten.
+/// All files of one invocation, in a folder that no other invocation writes to meanwhile.
 class Output {
  public:
-  /// @throws OutputError
+  /// Proves that files can be written here, then removes the curves of an earlier invocation; its table and its figures stay
+  /// until there are new ones. @throws OutputError
   Output(std::filesystem::path folder, const std::vector<std::string>& runs) : folder_(std::move(folder)) {
     std::error_code error;
     std::filesystem::create_directories(folder_, error);
     if (error) throw OutputError(folder_, "must be a folder that can be made: " + error.message());
-    std::vector<std::string> names{"table.md", "results.json"};
-    for (const auto& run : runs) names.push_back(run + ".csv");
-    for (const auto& name : names) {
-      errno = 0;
-      if (!std::ofstream(folder_ / name, std::ios::app))       // creates, does not overwrite
-        throw OutputError(folder_ / name, std::string("cannot be written: ") + std::generic_category().message(errno));
-    }
+    lock_.descriptor = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (::flock(lock_.descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)   // some file systems know no locks
+      throw OutputError(folder_, "another run is writing here");
+    check_kind(folder_ / "results.json");
+    check_kind(folder_ / "table.md");
+    for (const auto& run : runs) check_kind(curves(run));
+    std::filesystem::remove(write_temporary("probe", folder_), error);
+    for (const auto& run : runs)
+      if (is_regular_file(std::filesystem::status(curves(run), error)) && !std::filesystem::remove(curves(run), error))
+        throw OutputError(curves(run), "cannot be removed: " + error.message());
   }
 
   /// Starts the curves of `run` afresh. @throws OutputError
   void start(const std::string& run) {
-    csv_path_ = folder_ / (run + ".csv");
+    csv_path_ = curves(run);
     csv_ = std::ofstream(csv_path_);
     csv_ << "step,epoch,loss,train_accuracy,learning_rate,scale,skipped,images_per_second,test_accuracy\n";
     csv_.flush();
@@ -108,24 +115,52 @@ class Output {
 
   /// Replaces a whole file: under another name first, so that a full disk leaves the old one. @throws OutputError
   void write(const std::string& name, const std::string& text) const {
-    const auto path = folder_ / name, temporary = folder_ / (name + ".new");
-    std::ofstream file(temporary);
-    file << text;
-    file.close();
-    check(file, path);
-    std::error_code error;
+    const auto path = folder_ / name, temporary = write_temporary(text, path);
+    std::error_code error, ignored;
     std::filesystem::rename(temporary, path, error);
-    if (error) throw OutputError(path, "cannot be written: " + error.message());
+    if (!error) return;
+    std::filesystem::remove(temporary, ignored);
+    throw OutputError(path, "cannot be written: " + error.message());
   }
 
   const std::filesystem::path& folder() const noexcept { return folder_; }
 
  private:
+  struct Lock {
+    int descriptor = -1;
+    ~Lock() { ::close(descriptor); }
+  };
+
+  std::filesystem::path curves(const std::string& run) const { return folder_ / (run + ".csv"); }
+
+  /// A FIFO would be waited for, and a folder cannot be replaced. A character device, /dev/null, say, is the user's choice.
+  static void check_kind(const std::filesystem::path& path) {
+    std::error_code error;
+    const auto status = std::filesystem::status(path, error);
+    if (error || is_regular_file(status) || is_character_file(status)) return;   // it is not there, mostly
+    const char* const kind = is_directory(status) ? "a folder" : is_fifo(status) ? "a FIFO" : "a socket or a device";
+    throw OutputError(path, std::string("must be a regular file where it exists, got ") + kind);
+  }
+
   static void check(const std::ofstream& file, const std::filesystem::path& path) {
     if (!file) throw OutputError(path, std::string("cannot be written: ") + std::generic_category().message(errno));
   }
 
+  /// A file of this process alone, gone again when it cannot be written whole. @throws OutputError about `path`
+  std::filesystem::path write_temporary(const std::string& text, const std::filesystem::path& path) const {
+    const auto temporary = folder_ / (".cifar10_resnet." + std::to_string(::getpid()));
+    std::ofstream file(temporary);
+    file << text;
+    file.close();
+    if (file) return temporary;
+    const int code = errno;
+    std::error_code ignored;
+    std::filesystem::remove(temporary, ignored);
+    throw OutputError(path, "cannot be written: " + std::generic_category().message(code));
+  }
+
   std::filesystem::path folder_, csv_path_;
+  Lock lock_;
   std::ofstream csv_;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <string>
 #include <vector>
@@ -54,11 +55,8 @@ Result train(const Where& executor, Precision precision, mezzo::LossScalerBase& 
   }
   optimizer.copy_masters_to_model();
 
-  const std::uint32_t step_images = options.batch * options.accumulate;
-  const auto steps_per_epoch = static_cast<std::uint32_t>(training.size() / step_images);   // what is left over waits for the next epoch
-  std::uint32_t total_steps = steps_per_epoch * options.epochs;
-  if (options.max_steps != 0) total_steps = std::min(total_steps, options.max_steps);
-  optimizer.set_schedule(mezzo::cosine_schedule(total_steps));   // skipped steps do not count
+  const Length length = length_of(options, training.size());
+  optimizer.set_schedule(mezzo::cosine_schedule(length.total_steps));   // skipped steps do not count
 
   Feed<Where, Low> feed(executor, training, test, options);
   const auto step = [&] {
@@ -69,7 +67,7 @@ Result train(const Where& executor, Precision precision, mezzo::LossScalerBase& 
       // Forward; the loss, whose gradient carries the scale; backward. Later parts add to the gradients of the first.
       const Accumulate accumulate = part == 0 ? Accumulate::no : Accumulate::yes;
       net.forward(true);
-      net.compute_loss(scaler.device_view(), step_images, accumulate);
+      net.compute_loss(scaler.device_view(), length.step_images, accumulate);
       net.backward(accumulate);
     }
     // Unscaled, clipped, applied to the masters and rounded into the model; skipped if a gradient overflowed.
@@ -80,16 +78,16 @@ Result train(const Where& executor, Precision precision, mezzo::LossScalerBase& 
 
   Result result;
   result.name = name_of(precision);
-  Progress progress(result.name, options.epochs, total_steps);
+  Progress progress(result.name, options.epochs, length.total_steps);
   output.start(result.name);
   const std::uint32_t log_every = options.log_every != 0 ? options.log_every : Place<Where>::log_every;
   bool stopping = interrupted();
   place.training_begins();
   auto start = std::chrono::steady_clock::now();
 
-  while (result.steps < total_steps && !stopping) {
-    const std::uint32_t epoch = result.steps / steps_per_epoch;
-    const std::uint32_t last_step = std::min(total_steps, (epoch + 1) * steps_per_epoch);
+  while (result.steps < length.total_steps && !stopping) {
+    const std::uint32_t epoch = result.steps / length.steps_per_epoch;
+    const std::uint32_t last_step = std::min(length.total_steps, (epoch + 1) * length.steps_per_epoch);
     feed.start_epoch(epoch);
 
     while (result.steps < last_step && !stopping) {
@@ -108,36 +106,41 @@ Result train(const Where& executor, Precision precision, mezzo::LossScalerBase& 
       memory.wait();
       if (result.steps > options.warmup_steps) {
         result.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-        result.images_per_second = static_cast<double>(result.steps - options.warmup_steps) * step_images / result.seconds;
+        result.images_per_second = static_cast<double>(result.steps - options.warmup_steps) * length.step_images / result.seconds;
       }
       result.skipped = numbers.scaler.skipped_steps;
       result.loss = numbers.loss;
       Step row{.step = result.steps,
                .epoch = epoch + 1,
                .loss = numbers.loss,
-               .train_accuracy = 100.f * static_cast<float>(numbers.correct) / static_cast<float>(step_images),
+               .train_accuracy = 100.f * static_cast<float>(numbers.correct) / static_cast<float>(length.step_images),
                .learning_rate = options.learning_rate * numbers.optimizer.schedule_factor,
                .scale = numbers.scaler.scale,
                .skipped = result.skipped,
                .images_per_second = result.images_per_second,
                .test_accuracy = {}};
-      if (epoch_ends && !stopping) result.test_accuracy = row.test_accuracy = test_accuracy(net, feed, memory, test.size());
+      if (epoch_ends && !stopping) row.test_accuracy = test_accuracy(net, feed, memory, test.size());
+      if (row.test_accuracy) {
+        result.test_accuracy = row.test_accuracy;
+        result.tested_epoch = row.epoch;
+        result.complete = result.steps == length.total_steps;
+      }
+      stopping = interrupted();   // a test is left then
       output.add(row);
       progress.show(row);
       start = std::chrono::steady_clock::now();
     }
   }
 
-  result.complete = result.steps == total_steps;
   result.final_scale = scaler.state().scale;
   result.bytes = storage.bytes();
   result.device = place.memory(feed.bytes());
   if constexpr (Place<Where>::counts_flushed)
     if (result.complete) try {
         const float scale = result.final_scale > 1.f ? result.final_scale : scale_config.init_scale;
-        result.flushed = measure_flushed(executor, shape, training, options.batch, step_images, masters, scale);
-      } catch (const mezzo::OutOfMemory&) {
-        // It needs a second network; the training is worth telling without it.
+        result.flushed = measure_flushed(executor, shape, training, options.batch, length.step_images, masters, scale);
+      } catch (const mezzo::OutOfMemory&) {   // it needs a second network; the training is worth telling without it
+      } catch (const std::bad_alloc&) {       // and vectors of its gradients
       }
   return result;
 }

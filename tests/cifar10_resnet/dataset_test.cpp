@@ -91,8 +91,29 @@ TEST_CASE("the_embedded_files_hold_what_their_names_say") {
   std::vector<int> count(10);
   for (std::size_t i = 0; i < a.size(); ++i) ++count[a.label(i)];
   for (const int c : count) CHECK(c == 200);
-  CHECK(!cifar10::share_a_file(a, b));
-  CHECK(cifar10::share_a_file(a, a));
+  CHECK_NOTHROW(cifar10::check_disjoint(a, b));
+}
+
+TEST_CASE("test_images_that_are_training_images_too_are_refused_above_one_percent_of_a_file") {
+  TemporaryFolder folder;
+  const std::vector training{folder.write("a.bin", records(2)), folder.write("b.bin", records(3, 1))};
+  const Dataset known(training);
+  const auto refusal_of = [&](const std::string& last) {
+    const std::vector test{folder.write("other.bin", records(1, 2)), folder.write("test.bin", records(98, 3) + last)};
+    try {
+      cifar10::check_disjoint(known, Dataset(test));
+    } catch (const DataError& error) {
+      CHECK(error.fault() == DataFault::shared_images);
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  std::string relabelled = records(1);
+  relabelled[0] = 9;   // the image counts, not its label
+  CHECK(refusal_of(records(2, 4)) == "");
+  CHECK(refusal_of(records(1, 4) + relabelled) == "");
+  CHECK(refusal_of(records(1, 1) + relabelled) ==
+        (folder.path / "test.bin").string() + ": test images must be others than the training images, got 2 of 100 that are both");
 }
 
 TEST_CASE("a_mapped_data_set_survives_the_deletion_of_its_file") {

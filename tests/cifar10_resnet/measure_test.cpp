@@ -53,7 +53,7 @@ TEST_CASE("accuracy_counts_every_test_image_once_whatever_the_batch") {
     Net net(executor, storage, tiny, batch);
     initialise(net);
     Feed<mezzo::HostExecutor, float> feed(executor, test, test, Options{});
-    accuracies.push_back(test_accuracy(net, feed, executor, test.size()));
+    accuracies.push_back(test_accuracy(net, feed, executor, test.size()).value());
   }
   // One image after the other, by hand.
   Storage storage{executor};
@@ -74,6 +74,23 @@ TEST_CASE("accuracy_counts_every_test_image_once_whatever_the_batch") {
   CHECK(right > 0);
   CHECK(right < 11);
   for (const float accuracy : accuracies) CHECK(accuracy == 100.f * static_cast<float>(right) / 11.f);
+}
+
+TEST_CASE("an_interrupt_ends_the_test_without_an_accuracy") {
+  struct Interrupted {   // while the second batch is loaded
+    int batches = 0;
+    void test(std::size_t, std::size_t, Span<float>, Span<std::int32_t>) {
+      if (++batches == 2) detail::interrupt_seen = 1;
+    }
+  } feed;
+  const mezzo::HostExecutor executor;
+  Storage storage{executor};
+  Net net(executor, storage, tiny, 2);
+  initialise(net);
+  const auto accuracy = test_accuracy(net, feed, executor, 100);
+  detail::interrupt_seen = 0;
+  CHECK(!accuracy);
+  CHECK(feed.batches == 2);
 }
 
 TEST_CASE("a_gradient_is_lost_when_float16_rounds_it_to_zero_and_zeros_do_not_count") {

@@ -94,6 +94,33 @@ TEST_CASE("a_count_of_0_or_below_or_not_whole_or_too_large_is_refused_with_its_v
             std::string(option) + ": must be a whole number from 1 to 65536, got " + value);
 }
 
+TEST_CASE("a_whole_number_is_decimal_whatever_zeros_it_begins_with_and_never_clamped") {
+  const Options o = parse({"--batch", "010", "--epochs", "08", "--depth", "020", "--seed", "0018446744073709551615"});
+  CHECK(o.batch == 10);
+  CHECK(o.epochs == 8);
+  CHECK(o.depth == 20);
+  CHECK(o.seed == ~std::uint64_t{0});
+  for (const char* value : {"18446744073709551616", "99999999999999999999", "-1", "+1", ""})
+    CHECK(refusal({"--seed", value}) ==
+          std::string("--seed: must be a whole number below 2^64, got ") + (*value == 0 ? "\"\"" : value));
+}
+
+TEST_CASE("an_empty_path_is_refused") {
+  CHECK(refusal({"--data", ""}) == "--data: must be a folder, got \"\"");
+  CHECK(refusal({"--train", ""}) == "--train: must be a file, got \"\"");
+  CHECK(refusal({"--train", "a", ""}) == "--train: must be a file, got \"\"");
+  CHECK(refusal({"--test", ""}) == "--test: must be a file, got \"\"");
+  CHECK(refusal({"--output", ""}) == "--output: must be a folder, got \"\"");
+}
+
+TEST_CASE("a_gap_needs_two_runs_one_of_them_float32") {
+  const char* const text = "--expect-gap: must have float32 and another precision in --compare, else there is no gap";
+  CHECK(refusal({"--expect-gap", "4"}) == text);
+  CHECK(refusal({"--expect-gap", "4", "--precision", "float32"}) == text);
+  CHECK(refusal({"--expect-gap", "100", "--compare", "float16,bfloat16"}) == text);
+  CHECK(parse({"--expect-gap", "4", "--compare", "float16,float32"}).expected_gap == 4.f);
+}
+
 TEST_CASE("a_real_number_outside_its_range_is_refused_with_its_value") {
   for (const char* option : {"--lr", "--weight-decay", "--clip"})
     for (const char* value : {"-0.1", "nan", "inf", "1e99", "x"})
@@ -140,9 +167,48 @@ TEST_CASE("a_step_larger_than_the_training_set_is_refused") {
   Options options;
   options.batch = 50;
   options.accumulate = 4;
-  check_batch(options, 200);
-  CHECK_THROWS_WITH_AS(check_batch(options, 199),
+  CHECK(length_of(options, 200).step_images == 200);
+  CHECK_THROWS_WITH_AS(length_of(options, 199),
                        "--batch: batch times accumulate must be at most the 199 training images, got 50 * 4", OptionError);
   options.batch = options.accumulate = 65536;
-  CHECK_THROWS_AS(check_batch(options, 199), OptionError);   // 2^32 does not wrap to 0
+  CHECK_THROWS_AS(length_of(options, 199), OptionError);   // 2^32 does not wrap to 0
+}
+
+TEST_CASE("the_length_of_a_run_leaves_the_rest_of_the_images_to_the_next_epoch_and_keeps_the_limit") {
+  Options options;
+  options.batch = 3;
+  options.accumulate = 2;
+  options.epochs = 4;
+  Length length = length_of(options, 23);
+  CHECK(length.step_images == 6);
+  CHECK(length.steps_per_epoch == 3);
+  CHECK(length.total_steps == 12);
+  options.max_steps = 5;
+  CHECK(length_of(options, 23).total_steps == 5);
+  options.max_steps = 13;
+  CHECK(length_of(options, 23).total_steps == 12);
+}
+
+TEST_CASE("more_steps_than_32_bits_count_are_refused") {
+  Options options;
+  options.batch = 1;
+  options.epochs = 65536;
+  CHECK(length_of(options, 65535).total_steps == 65535u * 65536u);
+  CHECK_THROWS_WITH_AS(length_of(options, 65536), "--epochs: must make fewer than 2^32 steps, got 65536 * 65536", OptionError);
+  CHECK_THROWS_WITH_AS(length_of(options, 65537), "--epochs: must make fewer than 2^32 steps, got 65537 * 65536", OptionError);
+  options.max_steps = 7;
+  CHECK(length_of(options, 65537).total_steps == 7);
+}
+
+TEST_CASE("a_warm_up_that_leaves_no_step_to_be_timed_is_refused") {
+  Options options;
+  options.batch = 10;
+  options.epochs = 2;
+  options.warmup_steps = 7;
+  CHECK(length_of(options, 40).total_steps == 8);
+  options.warmup_steps = 8;
+  CHECK_THROWS_WITH_AS(length_of(options, 40), "--warmup-steps: must be fewer than the run's 8 steps, got 8", OptionError);
+  options.warmup_steps = 3;
+  options.max_steps = 3;
+  CHECK_THROWS_WITH_AS(length_of(options, 40), "--warmup-steps: must be fewer than the run's 3 steps, got 3", OptionError);
 }

@@ -2,11 +2,16 @@
 
 #include <doctest/doctest.h>
 
+#include <csignal>
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <set>
 #include <sstream>
 #include <string>
+
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <mezzo/executor/host.hpp>
 
@@ -34,11 +39,38 @@ Result example(const char* name, std::uint64_t activations, float accuracy) {
   result.final_scale = 131072.f;
   result.loss = 1.25f;
   result.test_accuracy = accuracy;
+  result.tested_epoch = 3;
   result.flushed = Flushed{12.5, .25, 65536.f};
   result.bytes[Use::activations] = activations;
   result.bytes[Use::weights] = 1000;
   return result;
 }
+
+std::set<std::string> names_in(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename().string());
+  return names;
+}
+
+/// Meanwhile no file can be longer than this: like a disk that is full in the middle of one.
+class DiskOf {
+ public:
+  explicit DiskOf(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    REQUIRE(::getrlimit(RLIMIT_FSIZE, &before_) == 0);
+    const rlimit smaller{bytes, before_.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_FSIZE, &smaller) == 0);
+  }
+  DiskOf(const DiskOf&) = delete;
+  DiskOf& operator=(const DiskOf&) = delete;
+  ~DiskOf() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  void (*handler_)(int);
+  rlimit before_{};
+};
 
 std::string refusal(const fs::path& folder) {
   try {
@@ -72,6 +104,16 @@ TEST_CASE("storage_hands_out_zeroed_memory_and_counts_its_bytes_by_use") {
   CHECK(storage.bytes() == expected);
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // their allocators end the program instead
+TEST_CASE("without_memory_the_refusal_names_the_line_that_took_it") {
+  Storage storage{mezzo::HostExecutor{}};
+  const std::string line = std::to_string(__LINE__ + 1);
+  CHECK_THROWS_WITH_AS(storage.take<std::byte>(Use::weights, std::size_t{1} << 62),
+                       ("report_test.cpp:" + line + ": HostExecutor: no memory left for 4611686018427387904 bytes").c_str(),
+                       mezzo::OutOfMemory);
+}
+#endif
+
 TEST_CASE("the_curves_have_a_row_a_step_and_an_accuracy_where_an_epoch_ends") {
   TemporaryFolder folder;
   Output output(folder.path / "new" / "folder", {"float16"});
@@ -100,13 +142,25 @@ TEST_CASE("a_new_run_replaces_the_curves_of_the_one_before") {
   CHECK(lines == 1);
 }
 
-TEST_CASE("proving_that_files_can_be_written_leaves_what_they_held") {
+TEST_CASE("an_output_removes_the_old_curves_of_its_runs_and_nothing_else") {
   TemporaryFolder folder;
-  folder.write("float16.csv", "old curves");
-  folder.write("table.md", "old table");
-  const Output output(folder.path, {"float16"});
-  CHECK(contents(folder.path / "float16.csv") == "old curves");
-  CHECK(contents(folder.path / "table.md") == "old table");
+  for (const char* name : {"float16.csv", "bfloat16.csv", "float32.csv", "table.md", "target"}) folder.write(name, "old");
+  fs::create_symlink("target", folder.path / "tf32.csv");
+  const Output output(folder.path, {"float16", "bfloat16", "tf32"});
+  for (const char* name : {"float16.csv", "bfloat16.csv", "tf32.csv"}) CHECK(!fs::exists(fs::symlink_status(folder.path / name)));
+  for (const char* name : {"float32.csv", "table.md", "target"}) CHECK(contents(folder.path / name) == "old");
+  CHECK(names_in(folder.path) == std::set<std::string>{"float32.csv", "table.md", "target"});
+}
+
+TEST_CASE("a_folder_belongs_to_one_output_at_a_time") {
+  TemporaryFolder folder;
+  {
+    const Output output(folder.path, {"float16"});
+    folder.write("float16.csv", "curves");
+    CHECK(refusal(folder.path) == folder.path.string() + ": another run is writing here");
+    CHECK(contents(folder.path / "float16.csv") == "curves");
+  }
+  CHECK_NOTHROW(Output(folder.path, {"float16"}));
 }
 
 TEST_CASE("an_unwritable_place_is_refused_before_anything_is_computed") {
@@ -117,9 +171,18 @@ TEST_CASE("an_unwritable_place_is_refused_before_anything_is_computed") {
   CHECK(contains(refusal(""), "must be a folder that can be made"));
   CHECK(contains(refusal("/proc/results"), "/proc/results: must be a folder that can be made"));
   fs::create_directories(folder.path / "taken" / "float16.csv");   // a folder where a file must be
-  CHECK(contains(refusal(folder.path / "taken"), "float16.csv: cannot be written: Is a directory"));
+  CHECK(contains(refusal(folder.path / "taken"), "taken/float16.csv: must be a regular file where it exists, got a folder"));
+  fs::create_directories(folder.path / "busy" / "results.json");
+  CHECK(contains(refusal(folder.path / "busy"), "busy/results.json: must be a regular file where it exists, got a folder"));
+  fs::create_directory(folder.path / "pipe");
+  REQUIRE(::mkfifo((folder.path / "pipe" / "table.md").c_str(), 0600) == 0);
+  CHECK(contains(refusal(folder.path / "pipe"), "pipe/table.md: must be a regular file where it exists, got a FIFO"));
   fs::create_directory(folder.path / "locked");
-  fs::permissions(folder.path / "locked", fs::perms::owner_read | fs::perms::owner_exec);
+  for (const char* name : {"float16.csv", "table.md", "results.json"}) {
+    const auto writable = folder.write(std::string("locked/") + name, "old");   // which does not help
+    fs::permissions(writable, fs::perms::all);
+  }
+  fs::permissions(folder.path / "locked", static_cast<fs::perms>(0555));
   const bool root = ::geteuid() == 0;   // root writes everywhere: be somebody else meanwhile
   if (root) REQUIRE(::seteuid(65534) == 0);
   std::string text;
@@ -130,7 +193,8 @@ TEST_CASE("an_unwritable_place_is_refused_before_anything_is_computed") {
     throw;
   }
   if (root) REQUIRE(::seteuid(0) == 0);
-  CHECK(contains(text, "Permission denied"));
+  CHECK(text == (folder.path / "locked").string() + ": cannot be written: Permission denied");
+  CHECK(contents(folder.path / "locked" / "float16.csv") == "old");
 }
 
 TEST_CASE("a_full_disk_is_an_error_and_not_a_silent_loss") {
@@ -144,9 +208,46 @@ TEST_CASE("a_full_disk_is_an_error_and_not_a_silent_loss") {
   CHECK_THROWS_WITH_AS(write(), doctest::Contains("float16.csv: cannot be written: No space left on device"), OutputError);
 
   folder.write("table.md", "old table");
-  fs::create_symlink("/dev/full", folder.path / "table.md.new");
-  CHECK_THROWS_AS(output.write("table.md", "new table"), OutputError);
+  {
+    const DiskOf disk(100);
+    CHECK_THROWS_WITH_AS(output.write("table.md", std::string(101, 'x')), doctest::Contains("table.md: cannot be written: File too large"),
+                         OutputError);
+  }
   CHECK(contents(folder.path / "table.md") == "old table");
+  CHECK(names_in(folder.path) == std::set<std::string>{"float16.csv", "table.md"});
+  const DiskOf disk(2);   // not even for the probe
+  CHECK(contains(refusal(folder.path / "new"), "new: cannot be written: File too large"));
+  CHECK(names_in(folder.path / "new").empty());
+}
+
+TEST_CASE("results_are_written_again_after_every_run_and_what_can_be_is_whatever_else_cannot") {
+  TemporaryFolder folder;
+  const Output output(folder.path, {});
+  const nlohmann::ordered_json head{{"options", 1}};
+  std::vector<Result> results{example("float32", 1000, 40.f)};
+  write_results(output, head, results);
+  results.push_back(example("float16", 1000, 39.f));
+  write_results(output, head, results);
+  const auto json = nlohmann::json::parse(contents(folder.path / "results.json"));
+  CHECK(json["options"] == 1);
+  CHECK(json["runs"].size() == 2);
+  CHECK(contents(folder.path / "table.md") == table(results));
+
+  fs::remove(folder.path / "results.json");
+  fs::create_directory(folder.path / "results.json");   // in the way since the output was made
+  results.pop_back();
+  CHECK_THROWS_WITH_AS(write_results(output, head, results), doctest::Contains("results.json: cannot be written: "), OutputError);
+  CHECK(contents(folder.path / "table.md") == table(results));
+  CHECK(names_in(folder.path) == std::set<std::string>{"results.json", "table.md"});
+}
+
+TEST_CASE("a_file_name_that_is_no_utf_8_does_not_keep_results_from_being_written") {
+  TemporaryFolder folder;
+  const Output output(folder.path, {});
+  Options options;
+  options.train_files = {"caf\xe9.bin"};
+  write_results(output, {{"options", to_json(options)}}, {example("float16", 1000, 39.f)});
+  CHECK(nlohmann::json::parse(contents(folder.path / "results.json"))["options"]["training_files"][0] == "caf\xef\xbf\xbd.bin");
 }
 
 TEST_CASE("a_written_file_replaces_the_old_one_whole") {
@@ -155,7 +256,7 @@ TEST_CASE("a_written_file_replaces_the_old_one_whole") {
   output.write("table.md", "first");
   output.write("table.md", "second");
   CHECK(contents(folder.path / "table.md") == "second");
-  CHECK(!fs::exists(folder.path / "table.md.new"));
+  CHECK(names_in(folder.path) == std::set<std::string>{"table.md"});
 }
 
 TEST_CASE("the_table_shows_each_run_and_its_ratio_to_float32") {
@@ -186,6 +287,7 @@ TEST_CASE("without_a_float32_run_the_table_has_no_ratios") {
 TEST_CASE("an_interrupted_run_is_marked_and_lacks_what_it_did_not_measure") {
   Result result = example("float16", 1000, 39.f);
   result.complete = false;
+  CHECK(contains(table({example("float32", 1000, 40.f), result}), " 39.0 after epoch 3 |"));   // no difference from another epoch's
   result.test_accuracy.reset();
   result.flushed.reset();
   const std::string text = table({result});
@@ -193,6 +295,7 @@ TEST_CASE("an_interrupted_run_is_marked_and_lacks_what_it_did_not_measure") {
   CHECK(contains(text, "| test accuracy, %"));
   CHECK(contains(text, " - |"));
   CHECK(to_json(result)["test_accuracy_percent"].is_null());
+  CHECK(to_json(result)["tested_epoch"].is_null());
   CHECK(!to_json(result).contains("gradients_lost_in_float16_percent"));
 }
 
@@ -210,6 +313,7 @@ TEST_CASE("every_field_of_a_result_stands_in_the_json") {
   CHECK(json["final_scale"] == 131072.);
   CHECK(json["last_loss"] == 1.25);
   CHECK(json["test_accuracy_percent"] == 39.);
+  CHECK(json["tested_epoch"] == 3);
   CHECK(json["gradients_lost_in_float16_percent"]["without_scale"] == 12.5);
   CHECK(json["gradients_lost_in_float16_percent"]["with_scale"] == .25);
   CHECK(json["gradients_lost_in_float16_percent"]["scale"] == 65536.);
@@ -218,7 +322,7 @@ TEST_CASE("every_field_of_a_result_stands_in_the_json") {
     CHECK(json["bytes"][key] == ++value);
   CHECK(json["bytes"].size() == all_uses.size());
   // A field added to Result breaks this line until it is tested above.
-  [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l] = result;
+  [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = result;
 }
 
 TEST_CASE("every_option_stands_in_the_json") {

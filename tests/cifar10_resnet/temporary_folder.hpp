@@ -14,7 +14,7 @@ struct TemporaryFolder {
     std::string name = (std::filesystem::temp_directory_path() / "mezzo_XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder: " + name);
     path = name;
-    std::filesystem::permissions(path, std::filesystem::perms::others_exec | std::filesystem::perms::owner_all);
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all | std::filesystem::perms::group_exec | std::filesystem::perms::others_exec);
   }
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;

@@ -68,7 +68,8 @@ template <Element T, Executor Where>
 }
 
 /// Plans the convolutions of this shape, forward and backward, with results in T and float: on the host nothing, on CUDA the
-/// kernels to run. May allocate and wait, for seconds where cuDNN tries kernels.
+/// kernels to run. May allocate and wait, for seconds where cuDNN tries kernels; it tries them on memory of the operands' size,
+/// and where the device has not so much left, the toolkit's way is taken instead.
 ///
 /// The plans hold for operands that are all of type T and aligned to 16 bytes, for the size of this workspace and for the
 /// Float32Math that is set now. Other calls plan at their first run.
