@@ -33,13 +33,16 @@ case $mode in
   --short) expect=(--max-steps 20) ;;
   --results) runs=$runs,float16_unscaled expect=() ;;
 esac
-status=0
+status=0 begin=$(mktemp)
+trap 'rm -f "$begin"' EXIT
 $build/examples/cifar10_resnet/cifar10_resnet "${device[@]}" --compare $runs "${expect[@]}" --output $results "$@" || status=$?
 drawn=   # the runs of which an epoch was tested
 for run in ${runs//,/ }; do
-  if grep -qs '[0-9]$' "$results/$run.csv"; then drawn+="$run "; fi
+  if [ "$results/$run.csv" -nt "$begin" ] && grep -qs '[0-9]$' "$results/$run.csv"; then drawn+="$run "; fi
 done
-if [ -z "$drawn" ]; then
+if [ ! "$results/results.json" -nt "$begin" ]; then
+  :   # nothing was trained: a refused option, --help
+elif [ -z "$drawn" ]; then
   echo "no picture: no epoch was tested"
 elif gnuplot -e "folder='$results'; runs='$drawn'" examples/cifar10_resnet/plot.gp; then
   echo "picture: $results/curves.png"

@@ -24,6 +24,12 @@ TEST_CASE("zero_bytes_are_a_null_pointer_that_may_be_given_back") {
   executor.deallocate(nullptr, 0);
 }
 
+TEST_CASE("sizes_near_the_end_of_the_range_are_refused_and_do_not_wrap_round") {
+  for (const std::size_t bytes : {SIZE_MAX, SIZE_MAX - 63, SIZE_MAX - 1023, SIZE_MAX / 2 + 1}) {
+    CHECK_THROWS_AS(static_cast<void>(executor.allocate(bytes)), mezzo::OutOfMemory);
+  }
+}
+
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // their allocators end the program instead
 TEST_CASE("too_many_bytes_are_refused_with_the_users_line_and_the_number") {
   const int expected = __LINE__ + 2;

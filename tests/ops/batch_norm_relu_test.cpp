@@ -237,9 +237,9 @@ TEST_CASE("sizes_that_do_not_fit_and_overlap_are_refused_by_name") {
   const mezzo::HostExecutor executor;
   const ImageShape shape{.batch = 2, .height = 3, .width = 1, .channels = 2};
   mezzo::Workspace workspace{executor, mezzo::batch_norm_workspace_bytes<float>(executor, shape)};
-  std::vector<float> x(12), y(12), other(12), dx(12), two(2, 1.f), wrong(3);
+  std::vector<float> x(12), y(12), other(12), dx(12), two(2, 1.f), mean(2), inverse(2, 1.f), wrong(3);
   const mezzo::BatchNormWeights<float> weights{.gamma = two, .beta = two};
-  const mezzo::BatchNormSaved<float> saved{.mean = two, .inv_std = two};
+  const mezzo::BatchNormSaved<float> saved{.mean = mean, .inv_std = inverse};
   const auto refusal = [&](auto&& call) { return message_of<InvalidArgument>(call); };
   const auto forward = [&](auto& in, auto& out) { return refusal([&] { mezzo::batch_norm_relu<Policy>(workspace, shape, in, weights, {}, saved, out); }); };
   CHECK(forward(x, y) == "");
@@ -275,6 +275,18 @@ TEST_CASE("sizes_that_do_not_fit_and_overlap_are_refused_by_name") {
             .ends_with("batch_norm_add_relu_backward: more must have 12 elements, got 3"));
   CHECK(refusal([&] { mezzo::batch_norm_add_relu_backward<Policy>(workspace, shape, x, y, other, std::vector<float>{}, weights, read, dx, dx, gradients); })
             .ends_with("batch_norm_add_relu_backward: dx must not overlap dshortcut"));
+  const mezzo::BatchNormSaved<float> over{.mean = two, .inv_std = inverse};
+  CHECK(refusal([&] { mezzo::batch_norm_relu<Policy>(workspace, shape, x, weights, {}, over, y); })
+            .ends_with("batch_norm_relu: saved.mean must not overlap gamma"));
+  const mezzo::BatchNormSaved<float> inside{.mean = {other.data(), 2}, .inv_std = inverse};
+  CHECK(refusal([&] { mezzo::batch_norm_add_relu<Policy>(workspace, shape, x, other, weights, {}, inside, y); })
+            .ends_with("batch_norm_add_relu: saved.mean must not overlap shortcut"));
+  const mezzo::BatchNormGradients<float> same{.gamma = dgamma, .beta = dgamma};
+  CHECK(refusal([&] { mezzo::batch_norm_relu_backward<Policy>(workspace, shape, x, y, other, weights, read, dx, same); })
+            .ends_with("batch_norm_relu_backward: gradients.beta must not overlap gradients.gamma"));
+  const mezzo::BatchNormGradients<float> in_shortcut{.gamma = {other.data(), 2}, .beta = dbeta};
+  CHECK(refusal([&] { mezzo::batch_norm_add_relu_backward<Policy>(workspace, shape, x, y, y, std::vector<float>{}, weights, read, dx, other, in_shortcut); })
+            .ends_with("batch_norm_add_relu_backward: gradients.gamma must not overlap dshortcut"));
 }
 
 }  // namespace

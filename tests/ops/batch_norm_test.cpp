@@ -16,6 +16,7 @@ using mezzo::Accumulate;
 using mezzo::BatchNormOptions;
 using mezzo::convert;
 using mezzo::ImageShape;
+using mezzo::Span;
 
 std::size_t rows_of(const ImageShape& s) { return static_cast<std::size_t>(s.batch * s.height * s.width); }
 std::size_t channels_of(const ImageShape& s) { return static_cast<std::size_t>(s.channels); }
@@ -298,7 +299,7 @@ TEST_CASE("sizes_and_options_that_do_not_fit_are_refused_by_name") {
   const mezzo::HostExecutor executor;
   const ImageShape shape{.batch = 2, .height = 3, .width = 1, .channels = 2};
   mezzo::Workspace workspace{executor, mezzo::batch_norm_workspace_bytes<float>(executor, shape)};
-  std::vector<float> x(12), y(12), two(2, 1.f), wrong(3);
+  std::vector<float> x(12), y(12), two(2, 1.f), running_mean(2), running_variance(2, 1.f), mean(2), inverse(2, 1.f), wrong(3);
   struct Call {
     std::vector<float>&x, &gamma, &beta, &running_mean, &running_variance, &mean, &inverse, &y;
     BatchNormOptions options = {};
@@ -310,25 +311,50 @@ TEST_CASE("sizes_and_options_that_do_not_fit_are_refused_by_name") {
     });
   };
   std::vector<float> none;
-  CHECK(refusal({x, two, two, two, two, two, two, y}) == "");
-  CHECK(refusal({x, two, two, none, none, two, two, y}) == "");
-  CHECK(refusal({wrong, two, two, two, two, two, two, y}).find("batch_norm_test.cpp:") == 0);
-  CHECK(refusal({wrong, two, two, two, two, two, two, y}).ends_with("batch_norm: x must have 12 elements, got 3"));
-  CHECK(refusal({x, wrong, two, two, two, two, two, y}).ends_with("batch_norm: gamma must have 2 elements, got 3"));
-  CHECK(refusal({x, two, wrong, two, two, two, two, y}).ends_with("batch_norm: beta must have 2 elements, got 3"));
-  CHECK(refusal({x, two, two, none, two, two, two, y}).ends_with("batch_norm: running.mean must have 2 elements, got 0"));
-  CHECK(refusal({x, two, two, two, wrong, two, two, y}).ends_with("batch_norm: running.variance must have 2 elements, got 3"));
-  CHECK(refusal({x, two, two, two, two, wrong, two, y}).ends_with("batch_norm: saved.mean must have 2 elements, got 3"));
-  CHECK(refusal({x, two, two, two, two, two, none, y}).ends_with("batch_norm: saved.inv_std must have 2 elements, got 0"));
-  CHECK(refusal({x, two, two, two, two, two, two, wrong}).ends_with("batch_norm: y must have 12 elements, got 3"));
-  CHECK(refusal({x, two, two, two, two, two, two, y, {.epsilon = 0}}).ends_with("batch_norm: epsilon must be positive, got 0"));
-  CHECK(refusal({x, two, two, two, two, two, two, y, {.momentum = 1.5}}).ends_with("batch_norm: momentum must be in [0, 1], got 1.5"));
-  CHECK(refusal({x, two, two, two, two, two, two, y, {.epsilon = std::numeric_limits<double>::quiet_NaN()}}).ends_with("batch_norm: epsilon must be positive, got nan"));
+  CHECK(refusal({x, two, two, running_mean, running_variance, mean, inverse, y}) == "");
+  CHECK(refusal({x, two, two, none, none, mean, inverse, y}) == "");
+  CHECK(refusal({wrong, two, two, running_mean, running_variance, mean, inverse, y}).find("batch_norm_test.cpp:") == 0);
+  CHECK(refusal({wrong, two, two, running_mean, running_variance, mean, inverse, y}).ends_with("batch_norm: x must have 12 elements, got 3"));
+  CHECK(refusal({x, wrong, two, running_mean, running_variance, mean, inverse, y}).ends_with("batch_norm: gamma must have 2 elements, got 3"));
+  CHECK(refusal({x, two, wrong, running_mean, running_variance, mean, inverse, y}).ends_with("batch_norm: beta must have 2 elements, got 3"));
+  CHECK(refusal({x, two, two, none, running_variance, mean, inverse, y}).ends_with("batch_norm: running.mean must have 2 elements, got 0"));
+  CHECK(refusal({x, two, two, running_mean, wrong, mean, inverse, y}).ends_with("batch_norm: running.variance must have 2 elements, got 3"));
+  CHECK(refusal({x, two, two, running_mean, running_variance, wrong, inverse, y}).ends_with("batch_norm: saved.mean must have 2 elements, got 3"));
+  CHECK(refusal({x, two, two, running_mean, running_variance, mean, none, y}).ends_with("batch_norm: saved.inv_std must have 2 elements, got 0"));
+  CHECK(refusal({x, two, two, running_mean, running_variance, mean, inverse, wrong}).ends_with("batch_norm: y must have 12 elements, got 3"));
+  CHECK(refusal({x, two, two, running_mean, running_variance, mean, inverse, y, {.epsilon = 0}}).ends_with("batch_norm: epsilon must be positive, got 0"));
+  CHECK(refusal({x, two, two, running_mean, running_variance, mean, inverse, y, {.momentum = 1.5}}).ends_with("batch_norm: momentum must be in [0, 1], got 1.5"));
+  CHECK(refusal({x, two, two, running_mean, running_variance, mean, inverse, y, {.epsilon = std::numeric_limits<double>::quiet_NaN()}}).ends_with("batch_norm: epsilon must be positive, got nan"));
   CHECK(message_of<InvalidArgument>([&] { mezzo::batch_norm_inference<Policy>(workspace, shape, x, {.gamma = two, .beta = two}, {.mean = wrong, .variance = two}, y); })
             .ends_with("batch_norm_inference: running.mean must have 2 elements, got 3"));
   CHECK(message_of<InvalidArgument>([&] {
           mezzo::batch_norm_backward<Policy>(workspace, shape, x, wrong, {.gamma = two, .beta = {}}, {.mean = two, .inv_std = two}, y, {.gamma = two, .beta = two});
         }).ends_with("batch_norm_backward: dy must have 12 elements, got 3"));
+  CHECK(refusal({x, two, two, mean, running_variance, mean, inverse, y}).ends_with("batch_norm: saved.mean must not overlap running.mean"));
+  CHECK(refusal({x, two, two, running_mean, running_mean, mean, inverse, y}).ends_with("batch_norm: running.variance must not overlap running.mean"));
+  CHECK(refusal({x, two, two, running_mean, running_variance, two, inverse, y}).ends_with("batch_norm: saved.mean must not overlap gamma"));
+  const auto inside = [&](Span<float> saved_mean, Span<float> of_gamma, Span<float> out) {
+    return message_of<InvalidArgument>([&] {
+      mezzo::batch_norm<Policy>(workspace, shape, x, {.gamma = of_gamma, .beta = two}, {}, {.mean = saved_mean, .inv_std = inverse}, out);
+    });
+  };
+  CHECK(inside({y.data() + 3, 2}, two, y).ends_with("batch_norm: saved.mean must not overlap y"));
+  CHECK(inside({x.data() + 10, 2}, two, y).ends_with("batch_norm: saved.mean must not overlap x"));
+  CHECK(inside(mean, {y.data(), 2}, y).ends_with("batch_norm: y must not overlap gamma"));
+  CHECK(message_of<InvalidArgument>([&] {
+          mezzo::batch_norm_inference<Policy>(workspace, shape, x, {.gamma = two, .beta = two}, {.mean = Span<const float>(y.data(), 2), .variance = two}, y);
+        }).ends_with("batch_norm_inference: y must not overlap running.mean"));
+  const auto backward = [&](Span<float> dgamma, Span<float> dbeta, Span<float> dx) {
+    return message_of<InvalidArgument>([&] {
+      mezzo::batch_norm_backward<Policy>(workspace, shape, x, y, {.gamma = two, .beta = {}}, {.mean = mean, .inv_std = inverse}, dx, {.gamma = dgamma, .beta = dbeta});
+    });
+  };
+  CHECK(backward(running_mean, running_variance, y) == "");
+  CHECK(backward(running_mean, running_mean, y).ends_with("batch_norm_backward: gradients.beta must not overlap gradients.gamma"));
+  CHECK(backward({y.data(), 2}, running_mean, y).ends_with("batch_norm_backward: gradients.gamma must not overlap dx"));
+  CHECK(backward(two, running_mean, y).ends_with("batch_norm_backward: gradients.gamma must not overlap gamma"));
+  CHECK(backward(running_mean, mean, y).ends_with("batch_norm_backward: gradients.beta must not overlap saved.mean"));
+  CHECK(backward({x.data(), 2}, running_mean, y).ends_with("batch_norm_backward: gradients.gamma must not overlap x"));
   mezzo::Workspace small{executor, 8};
   const auto text = message_of<InvalidArgument>([&] { mezzo::batch_norm_inference<Policy>(small, shape, x, {.gamma = two, .beta = two}, {.mean = two, .variance = two}, y); });
   CHECK(text.find("batch_norm_inference: the workspace is too small: this shape needs ") != std::string::npos);

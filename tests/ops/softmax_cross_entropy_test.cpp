@@ -350,6 +350,18 @@ TEST_CASE("sizes_and_labels_that_do_not_fit_are_refused_by_name_and_nothing_is_w
   CHECK(refusal({.batch = 2, .classes = 0}, logits, labels, dlogits, loss).ends_with("softmax_cross_entropy: shape.classes must be at least 1, got 0"));
   CHECK(refusal({.batch = -2, .classes = 3}, logits, labels, dlogits, loss).ends_with("softmax_cross_entropy: shape.batch must be at least 0, got -2"));
   CHECK(refusal({.batch = 2, .classes = 3, .mean_over = 1}, logits, labels, dlogits, loss).ends_with("softmax_cross_entropy: shape.mean_over must be at least 2, got 1"));
+  mezzo::Span<float> inside(dlogits.data() + 1, 1), in_logits(logits.data(), 1);
+  CHECK(refusal(shape, logits, labels, dlogits, inside).ends_with("softmax_cross_entropy: loss must not overlap dlogits"));
+  CHECK(refusal(shape, logits, labels, dlogits, in_logits).ends_with("softmax_cross_entropy: loss must not overlap logits"));
+  std::vector<std::int32_t> shared{0, 2, 0, 0, 0, 0};
+  const mezzo::Span<const std::int32_t> first(shared.data(), 2);
+  mezzo::Span<float> over(reinterpret_cast<float*>(shared.data()), 6);
+  CHECK(refusal(shape, logits, first, over, loss).ends_with("softmax_cross_entropy: dlogits must not overlap labels"));
+  CHECK(message_of<InvalidArgument>([&] {
+          mezzo::softmax_cross_entropy<Policy>(workspace, shape, logits, labels, static_cast<const float*>(nullptr), {.loss = loss}, dlogits);
+        }).ends_with("softmax_cross_entropy: multiplier must not be null"));
+  CHECK(message_of<InvalidArgument>([&] { mezzo::cross_entropy<Policy>(workspace, shape, logits, labels, {.loss = in_logits}); })
+            .ends_with("cross_entropy: loss must not overlap logits"));
   CHECK(dlogits == std::vector<float>(6, 5.f));
   CHECK(loss[0] == 5.f);
   CHECK(refusal(shape, logits, labels, dlogits, loss) == "");

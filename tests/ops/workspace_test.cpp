@@ -79,6 +79,12 @@ TEST_CASE("refuses_lent_memory_that_is_not_aligned_at_the_users_line") {
   CHECK(refusal(8, 128).ends_with("Workspace: lent memory must be aligned to 64 bytes, got 8"));
   CHECK(refusal(96, 1).ends_with("Workspace: lent memory must be aligned to 64 bytes, got 32"));
   CHECK(refusal(8, 0) == "");  // none is lent
+  try {
+    const mezzo::Workspace workspace{mezzo::HostExecutor{}, mezzo::Span<std::byte>(static_cast<std::byte*>(nullptr), 100)};
+    FAIL("not refused");
+  } catch (const mezzo::InvalidArgument& error) {
+    CHECK(std::string(error.what()).ends_with("Workspace: lent memory of 100 bytes must not be null"));
+  }
   const mezzo::Workspace empty{mezzo::HostExecutor{}, mezzo::Span<std::byte>{}};
   CHECK(empty.bytes() == 0);
 }

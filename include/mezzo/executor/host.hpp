@@ -17,7 +17,8 @@ class HostExecutor {
   /// `bytes` of memory aligned to 64 bytes; null for 0. @throws OutOfMemory.
   [[nodiscard]] void* allocate(std::size_t bytes, std::source_location where = std::source_location::current()) const {
     if (bytes == 0) return nullptr;
-    void* const memory = ::operator new(bytes, alignment, std::nothrow);
+    // Near the end of the range the aligned operator new of some libraries wraps round and gives a tiny block.
+    void* const memory = bytes > PTRDIFF_MAX ? nullptr : ::operator new(bytes, alignment, std::nothrow);
     if (memory == nullptr) fail<OutOfMemory>(where, "HostExecutor", "no memory left for ", bytes, " bytes");
     return memory;
   }

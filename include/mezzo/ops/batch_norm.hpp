@@ -77,6 +77,7 @@ void batch_norm(Workspace<Where>& workspace, const ImageShape& shape, X&& x,
   if (detail::is_kept(running)) detail::check_channels(site, shape, running);
   detail::check_channels(site, shape, saved);
   detail::check_apart_or_same(site, "y", out, "x", in);
+  detail::check_forward_apart(site, detail::Named{"y", out}, weights, running, saved, detail::Named{"x", in});
   if (count == 0) return;
   detail::Backend<Where, op::batch_norm>::forward(workspace, site, shape, static_cast<const TX*>(in.data()), weights, running,
                                                   saved, out.data(), options);
@@ -112,6 +113,7 @@ void batch_norm_inference(Workspace<Where>& workspace, const ImageShape& shape, 
   detail::check_channels(site, shape, weights);
   detail::check_channels(site, shape, running);
   detail::check_apart_or_same(site, "y", out, "x", in);
+  detail::check_inference_apart(site, detail::Named{"y", out}, weights, running);
   if (count == 0) return;
   detail::Backend<Where, op::batch_norm>::inference(workspace, site, shape, static_cast<const TX*>(in.data()), weights,
                                                     running, out.data(), options);
@@ -156,6 +158,8 @@ void batch_norm_backward(Workspace<Where>& workspace, const ImageShape& shape, X
   detail::check_channels(site, shape, gradients);
   detail::check_apart_or_same(site, "dx", out, "dy", gradient);
   detail::check_apart_or_same(site, "dx", out, "x", in);
+  detail::check_backward_apart(site, detail::Named{"dx", out}, gradients, weights, saved, detail::Named{"x", in},
+                               detail::Named{"dy", gradient});
   detail::Backend<Where, op::batch_norm>::backward(workspace, site, shape, static_cast<const TX*>(in.data()),
                                                    static_cast<const TX*>(gradient.data()), weights, saved, out.data(), gradients,
                                                    accumulate);

@@ -53,6 +53,7 @@ void batch_norm_relu(Workspace<Where>& workspace, const ImageShape& shape, X&& x
   if (detail::is_kept(running)) detail::check_channels(site, shape, running);
   detail::check_channels(site, shape, saved);
   detail::check_apart(site, out, in);
+  detail::check_forward_apart(site, out, weights, running, saved, in);
   if (count == 0) return;
   if constexpr (detail::joins_relu<Where>) {
     using Norm = detail::Backend<Where, op::batch_norm>;
@@ -85,6 +86,7 @@ void batch_norm_relu_inference(Workspace<Where>& workspace, const ImageShape& sh
   detail::check_channels(site, shape, weights);
   detail::check_channels(site, shape, running);
   detail::check_apart_or_same(site, out, in);
+  detail::check_inference_apart(site, out, weights, running);
   if (count == 0) return;
   if constexpr (detail::joins_relu<Where>) {
     using Norm = detail::Backend<Where, op::batch_norm>;
@@ -127,6 +129,7 @@ void batch_norm_relu_backward(Workspace<Where>& workspace, const ImageShape& sha
   detail::check_apart_or_same(site, out, gradient);
   detail::check_apart(site, out, in);
   detail::check_apart(site, out, output);
+  detail::check_backward_apart(site, out, gradients, weights, saved, in, output, gradient);
   if constexpr (detail::joins_relu<Where>) {
     using Norm = detail::Backend<Where, op::batch_norm>;
     const typename Norm::template Operands<T> operands{.x = in.span.data(), .dy = gradient.span.data()};
@@ -163,6 +166,7 @@ void batch_norm_add_relu(Workspace<Where>& workspace, const ImageShape& shape, X
   detail::check_channels(site, shape, saved);
   detail::check_apart(site, out, in);
   detail::check_apart(site, out, added);
+  detail::check_forward_apart(site, out, weights, running, saved, in, added);
   if (count == 0) return;
   if constexpr (detail::joins_relu<Where>) {
     using Norm = detail::Backend<Where, op::batch_norm>;
@@ -198,6 +202,7 @@ void batch_norm_add_relu_inference(Workspace<Where>& workspace, const ImageShape
   detail::check_channels(site, shape, running);
   detail::check_apart_or_same(site, out, in);
   detail::check_apart(site, out, added);
+  detail::check_inference_apart(site, out, weights, running);
   if (count == 0) return;
   if constexpr (detail::joins_relu<Where>) {
     using Norm = detail::Backend<Where, op::batch_norm>;
@@ -253,6 +258,8 @@ void batch_norm_add_relu_backward(Workspace<Where>& workspace, const ImageShape&
   detail::check_apart(site, out, masked);
   detail::check_apart(site, out, in);
   detail::check_apart(site, out, output);
+  detail::check_backward_apart(site, out, gradients, weights, saved, in, output, gradient, second);
+  detail::check_backward_apart(site, masked, gradients, weights, saved);
   if constexpr (detail::joins_relu<Where>) {
     using Norm = detail::Backend<Where, op::batch_norm>;
     const typename Norm::template Operands<T> operands{.x = in.span.data(),

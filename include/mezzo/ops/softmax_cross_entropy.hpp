@@ -10,6 +10,7 @@
 #include <concepts>
 #include <cstdint>
 #include <source_location>
+#include <type_traits>
 
 #include <mezzo/ops/accumulate.hpp>
 #include <mezzo/ops/detail/checks.hpp>
@@ -41,6 +42,13 @@ template <class T>
 void check_result(const OpSite& site, const LossResult<T>& result) {
   if (result.loss.size() != 0) check_size(site, "loss", result.loss, 1);
   if (result.correct.size() != 0) check_size(site, "correct", result.correct, 1);
+}
+
+template <class Multiplier>
+void check_multiplier(const OpSite& site, const Multiplier& multiplier) {
+  if constexpr (std::is_pointer_v<Multiplier>) {
+    if (multiplier == nullptr) fail<InvalidArgument>(site.where, site.op, "multiplier must not be null");
+  }
 }
 
 }  // namespace detail
@@ -106,6 +114,9 @@ void softmax_cross_entropy(Workspace<Where>& workspace, const ClassificationShap
   detail::check_size(site, "dlogits", out, count);
   detail::check_result(site, result);
   detail::check_apart_or_same(site, "dlogits", out, "logits", in);
+  detail::check_all_apart(site, {{"dlogits", out}, {"loss", result.loss}, {"correct", result.correct}}, {{"labels", classes}});
+  detail::check_all_apart(site, {{"loss", result.loss}, {"correct", result.correct}}, {{"logits", in}});
+  detail::check_multiplier(site, multiplier);
   detail::Backend<Where, op::cross_entropy>::run(workspace, shape, static_cast<const T*>(in.data()),
                                                  static_cast<const Label*>(classes.data()), result, out.data(), multiplier,
                                                  accumulate, site);
@@ -135,6 +146,7 @@ void cross_entropy(Workspace<Where>& workspace, const ClassificationShape& shape
   detail::check_size(site, "logits", in, count);
   detail::check_size(site, "labels", classes, static_cast<std::size_t>(shape.batch));
   detail::check_result(site, result);
+  detail::check_all_apart(site, {{"loss", result.loss}, {"correct", result.correct}}, {{"logits", in}, {"labels", classes}});
   detail::Backend<Where, op::cross_entropy>::run(workspace, shape, static_cast<const T*>(in.data()),
                                                  static_cast<const Label*>(classes.data()), result, static_cast<T*>(nullptr), 1.f,
                                                  accumulate, site);

@@ -35,11 +35,15 @@ class Workspace {
   /// Allocates `bytes` of the executor's memory; 0 suits ops that need no scratch. @throws OutOfMemory.
   Workspace(const Where& executor, std::size_t bytes, std::source_location where = std::source_location::current())
       : executor_(executor), memory_(executor, bytes, where) {}
-  /// Uses the caller's memory, which must outlive the work queued with it. @throws InvalidArgument unless it is aligned to
-  /// `alignment` bytes; empty memory may stand anywhere.
+  /// Uses the caller's memory, which must outlive the work queued with it. No operand of
+  /// an op may lie in it. @throws InvalidArgument where it is null or not aligned to `alignment` bytes; empty memory may stand
+  /// anywhere.
   Workspace(const Where& executor, Span<std::byte> memory, std::source_location where = std::source_location::current())
       : executor_(executor), memory_(executor, memory) {
     const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
+    if (memory.size() != 0 && memory.data() == nullptr) {
+      fail<InvalidArgument>(where, "Workspace", "lent memory of ", memory.size(), " bytes must not be null");
+    }
     require(memory.size() == 0 || address % alignment == 0, where, "Workspace", "lent memory must be aligned to 64 bytes",
             address & (~address + 1));
   }

@@ -69,16 +69,60 @@ void check_apart_or_same(const OpSite& site, const Named<Out>& out, const Named<
   check_apart_or_same(site, out.name, out.span, in.name, in.span);
 }
 
+/// What a forward pass writes must not overlap what it reads, `y` over the data aside, which each op decides for itself.
+template <class T, class Y, class... Data>
+void check_forward_apart(const OpSite& site, const Named<Y>& y, const BatchNormWeights<T>& weights,
+                         const BatchNormRunning<T>& running, const BatchNormSaved<T>& saved, const Named<Data>&... data) {
+  check_all_apart(site,
+                  {{y.name, y.span},
+                   {"running.mean", running.mean},
+                   {"running.variance", running.variance},
+                   {"saved.mean", saved.mean},
+                   {"saved.inv_std", saved.inv_std}},
+                  {{"gamma", weights.gamma}, {"beta", weights.beta}});
+  [[maybe_unused]] const auto check = [&](const Extent& read) {
+    for (const Extent& written : {Extent("running.mean", running.mean), Extent("running.variance", running.variance),
+                                  Extent("saved.mean", saved.mean), Extent("saved.inv_std", saved.inv_std)}) {
+      check_apart(site, written, read);
+    }
+  };
+  (check({data.name, data.span}), ...);
+}
+
+template <class T, class Y>
+void check_inference_apart(const OpSite& site, const Named<Y>& y, const BatchNormWeights<T>& weights,
+                           const BatchNormRunning<const T>& running) {
+  check_all_apart(
+      site, {{y.name, y.span}},
+      {{"gamma", weights.gamma}, {"beta", weights.beta}, {"running.mean", running.mean}, {"running.variance", running.variance}});
+}
+
+/// The same for a backward pass, `dx` over the data aside.
+template <class T, class DX, class... Data>
+void check_backward_apart(const OpSite& site, const Named<DX>& dx, const BatchNormGradients<T>& gradients,
+                          const BatchNormWeights<T>& weights, const BatchNormSaved<const T>& saved, const Named<Data>&... data) {
+  check_all_apart(
+      site, {{dx.name, dx.span}, {"gradients.gamma", gradients.gamma}, {"gradients.beta", gradients.beta}},
+      {{"gamma", weights.gamma}, {"beta", weights.beta}, {"saved.mean", saved.mean}, {"saved.inv_std", saved.inv_std}});
+  [[maybe_unused]] const auto check = [&](const Extent& read) {
+    check_apart(site, {"gradients.gamma", gradients.gamma}, read);
+    check_apart(site, {"gradients.beta", gradients.beta}, read);
+  };
+  (check({data.name, data.span}), ...);
+}
+
 /// Checks the data of a batch norm that other ops join: all of one type, the policy's, and of the shape's size; gives its elements.
 template <class Policy, class T, class... Others>
 std::size_t check_norm_relu(const OpSite& site, const ImageShape& shape, const Named<T>& x, const Named<Others>&... others) {
   using TX = std::remove_const_t<T>;
   static_assert((OpElement<TX> && ... && OpElement<std::remove_const_t<Others>>),
-    "batch_norm_relu: operands must hold element types (float16, bfloat16, float, double). Convert integers and 8-bit data first.");
-  static_assert(reads_as_is<Policy, op::batch_norm, TX, accumulation_t<TX>> && reads_as_is<Policy, op::relu, TX> &&
-                  (std::is_same_v<std::remove_const_t<Others>, TX> && ...),
-    "batch_norm_relu: x, y, the shortcut and the gradients must have one element type, the one that the policy reads "
-    "(argument_type_t<Policy, op::batch_norm, X, float>). Statistics, gamma and beta are float whatever the data is.");
+                "batch_norm_relu: operands must hold element types (float16, bfloat16, float, double). Convert integers and "
+                "8-bit data first.");
+  static_assert(
+      reads_as_is<Policy, op::batch_norm, TX, accumulation_t<TX>> && reads_as_is<Policy, op::relu, TX> &&
+          (std::is_same_v<std::remove_const_t<Others>, TX> && ...),
+      "batch_norm_relu: x, y, the shortcut and the gradients must have one element type, the one that the policy reads "
+      "(argument_type_t<Policy, op::batch_norm, X, float>). Statistics, gamma and beta are float whatever the data is.");
   const std::size_t count = check_shape(site, shape);
   const auto check = [&](const auto& operand) {
     if (!operand.may_be_empty || operand.span.size() != 0) check_size(site, operand.name, operand.span, count);

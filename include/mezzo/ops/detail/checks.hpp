@@ -59,13 +59,34 @@ void check_size(const OpSite& site, std::string_view operand, Span<T> got, std::
   if (expected != 0 && got.data() == nullptr) fail<InvalidArgument>(site.where, site.op, operand, " must not be null");
 }
 
+/// The memory of an operand, and the name that messages give it.
+struct Extent {
+  std::string_view name;
+  std::uintptr_t begin;
+  std::size_t bytes;
+
+  template <class T>
+  Extent(std::string_view operand, Span<T> span)
+      : name(operand), begin(reinterpret_cast<std::uintptr_t>(span.data())), bytes(span.size_bytes()) {}
+};
+
 /// Refuses an output that shares memory with an input, for ops that read after they write.
+inline void check_apart(const OpSite& site, const Extent& out, const Extent& in) {
+  if (out.bytes == 0 || in.bytes == 0) return;
+  if (out.begin < in.begin + in.bytes && in.begin < out.begin + out.bytes) {
+    fail<InvalidArgument>(site.where, site.op, out.name, " must not overlap ", in.name);
+  }
+}
 template <class Out, class In>
 void check_apart(const OpSite& site, std::string_view output, Span<Out> out, std::string_view input, Span<In> in) {
-  const auto from = [](auto span) { return reinterpret_cast<std::uintptr_t>(span.data()); };
-  if (out.size() == 0 || in.size() == 0) return;
-  if (from(out) < from(in) + in.size_bytes() && from(in) < from(out) + out.size_bytes()) {
-    fail<InvalidArgument>(site.where, site.op, output, " must not overlap ", input);
+  check_apart(site, Extent(output, out), Extent(input, in));
+}
+
+/// The same for every output and every input, and for the outputs among themselves.
+inline void check_all_apart(const OpSite& site, std::initializer_list<Extent> outputs, std::initializer_list<Extent> inputs) {
+  for (const Extent* out = outputs.begin(); out != outputs.end(); ++out) {
+    for (const Extent& in : inputs) check_apart(site, *out, in);
+    for (const Extent* other = outputs.begin(); other != out; ++other) check_apart(site, *out, *other);
   }
 }
 
