@@ -44,6 +44,13 @@ void check_result(const OpSite& site, const LossResult<T>& result) {
   if (result.correct.size() != 0) check_size(site, "correct", result.correct, 1);
 }
 
+template <class T>
+void check_result_apart(const OpSite& site, const LossResult<T>& result, const Extent& one, const Extent& other) {
+  const Extent outputs[] = {Extent("loss", result.loss), Extent("correct", result.correct)};
+  const Extent inputs[] = {one, other};
+  check_all_apart(site, outputs, inputs);
+}
+
 template <class Multiplier>
 void check_multiplier(const OpSite& site, const Multiplier& multiplier) {
   if constexpr (std::is_pointer_v<Multiplier>) {
@@ -114,8 +121,9 @@ void softmax_cross_entropy(Workspace<Where>& workspace, const ClassificationShap
   detail::check_size(site, "dlogits", out, count);
   detail::check_result(site, result);
   detail::check_apart_or_same(site, "dlogits", out, "logits", in);
-  detail::check_all_apart(site, {{"dlogits", out}, {"loss", result.loss}, {"correct", result.correct}}, {{"labels", classes}});
-  detail::check_all_apart(site, {{"loss", result.loss}, {"correct", result.correct}}, {{"logits", in}});
+  detail::check_result_apart(site, result, detail::Extent("logits", in), detail::Extent("labels", classes));
+  detail::check_result_apart(site, result, detail::Extent("dlogits", out), detail::Extent("labels", classes));
+  detail::check_apart(site, "dlogits", out, "labels", classes);
   detail::check_multiplier(site, multiplier);
   detail::Backend<Where, op::cross_entropy>::run(workspace, shape, static_cast<const T*>(in.data()),
                                                  static_cast<const Label*>(classes.data()), result, out.data(), multiplier,
@@ -146,7 +154,7 @@ void cross_entropy(Workspace<Where>& workspace, const ClassificationShape& shape
   detail::check_size(site, "logits", in, count);
   detail::check_size(site, "labels", classes, static_cast<std::size_t>(shape.batch));
   detail::check_result(site, result);
-  detail::check_all_apart(site, {{"loss", result.loss}, {"correct", result.correct}}, {{"logits", in}, {"labels", classes}});
+  detail::check_result_apart(site, result, detail::Extent("logits", in), detail::Extent("labels", classes));
   detail::Backend<Where, op::cross_entropy>::run(workspace, shape, static_cast<const T*>(in.data()),
                                                  static_cast<const Label*>(classes.data()), result, static_cast<T*>(nullptr), 1.f,
                                                  accumulate, site);

@@ -73,42 +73,38 @@ void check_apart_or_same(const OpSite& site, const Named<Out>& out, const Named<
 template <class T, class Y, class... Data>
 void check_forward_apart(const OpSite& site, const Named<Y>& y, const BatchNormWeights<T>& weights,
                          const BatchNormRunning<T>& running, const BatchNormSaved<T>& saved, const Named<Data>&... data) {
-  check_all_apart(site,
-                  {{y.name, y.span},
-                   {"running.mean", running.mean},
-                   {"running.variance", running.variance},
-                   {"saved.mean", saved.mean},
-                   {"saved.inv_std", saved.inv_std}},
-                  {{"gamma", weights.gamma}, {"beta", weights.beta}});
-  [[maybe_unused]] const auto check = [&](const Extent& read) {
-    for (const Extent& written : {Extent("running.mean", running.mean), Extent("running.variance", running.variance),
-                                  Extent("saved.mean", saved.mean), Extent("saved.inv_std", saved.inv_std)}) {
-      check_apart(site, written, read);
-    }
-  };
-  (check({data.name, data.span}), ...);
+  const Extent outputs[] = {Extent("running.mean", running.mean), Extent("running.variance", running.variance),
+                            Extent("saved.mean", saved.mean), Extent("saved.inv_std", saved.inv_std)};
+  const Extent inputs[] = {Extent("gamma", weights.gamma), Extent("beta", weights.beta), Extent(y.name, y.span),
+                           Extent(data.name, data.span)...};
+  check_all_apart(site, outputs, inputs);
+  check_apart(site, Extent(y.name, y.span), Extent("gamma", weights.gamma));
+  check_apart(site, Extent(y.name, y.span), Extent("beta", weights.beta));
 }
 
 template <class T, class Y>
 void check_inference_apart(const OpSite& site, const Named<Y>& y, const BatchNormWeights<T>& weights,
                            const BatchNormRunning<const T>& running) {
-  check_all_apart(
-      site, {{y.name, y.span}},
-      {{"gamma", weights.gamma}, {"beta", weights.beta}, {"running.mean", running.mean}, {"running.variance", running.variance}});
+  const Extent outputs[] = {Extent(y.name, y.span)};
+  const Extent inputs[] = {Extent("gamma", weights.gamma), Extent("beta", weights.beta), Extent("running.mean", running.mean),
+                           Extent("running.variance", running.variance)};
+  check_all_apart(site, outputs, inputs);
 }
 
 /// The same for a backward pass, `dx` over the data aside.
 template <class T, class DX, class... Data>
 void check_backward_apart(const OpSite& site, const Named<DX>& dx, const BatchNormGradients<T>& gradients,
                           const BatchNormWeights<T>& weights, const BatchNormSaved<const T>& saved, const Named<Data>&... data) {
-  check_all_apart(
-      site, {{dx.name, dx.span}, {"gradients.gamma", gradients.gamma}, {"gradients.beta", gradients.beta}},
-      {{"gamma", weights.gamma}, {"beta", weights.beta}, {"saved.mean", saved.mean}, {"saved.inv_std", saved.inv_std}});
-  [[maybe_unused]] const auto check = [&](const Extent& read) {
-    check_apart(site, {"gradients.gamma", gradients.gamma}, read);
-    check_apart(site, {"gradients.beta", gradients.beta}, read);
-  };
-  (check({data.name, data.span}), ...);
+  const Extent outputs[] = {Extent(dx.name, dx.span), Extent("gradients.gamma", gradients.gamma),
+                            Extent("gradients.beta", gradients.beta)};
+  const Extent inputs[] = {Extent("gamma", weights.gamma), Extent("beta", weights.beta), Extent("saved.mean", saved.mean),
+                           Extent("saved.inv_std", saved.inv_std)};
+  check_all_apart(site, outputs, inputs);
+  const Extent read[] = {Extent(dx.name, dx.span), Extent(data.name, data.span)...};
+  for (const Extent& each : read) {
+    check_apart(site, outputs[1], each);
+    check_apart(site, outputs[2], each);
+  }
 }
 
 /// Checks the data of a batch norm that other ops join: all of one type, the policy's, and of the shape's size; gives its elements.

@@ -83,10 +83,11 @@ void check_apart(const OpSite& site, std::string_view output, Span<Out> out, std
 }
 
 /// The same for every output and every input, and for the outputs among themselves.
-inline void check_all_apart(const OpSite& site, std::initializer_list<Extent> outputs, std::initializer_list<Extent> inputs) {
-  for (const Extent* out = outputs.begin(); out != outputs.end(); ++out) {
-    for (const Extent& in : inputs) check_apart(site, *out, in);
-    for (const Extent* other = outputs.begin(); other != out; ++other) check_apart(site, *out, *other);
+template <std::size_t N, std::size_t M>
+void check_all_apart(const OpSite& site, const Extent (&outputs)[N], const Extent (&inputs)[M]) {
+  for (std::size_t i = 0; i < N; ++i) {
+    for (std::size_t j = 0; j < M; ++j) check_apart(site, outputs[i], inputs[j]);
+    for (std::size_t j = 0; j < i; ++j) check_apart(site, outputs[i], outputs[j]);
   }
 }
 
